@@ -22,10 +22,10 @@ package struct ForgetOperation {
     pins = try repository.pins()
   }
 
-  /// Returns the plan that `make` makes. If it removes a snapshot, those that it keeps are read
-  /// first: heads come from a cache, and a snapshot that turns out to be damaged must not be the
-  /// reason for the removal of an intact one. It then belongs to `heads.damaged`, and the plan is
-  /// made again without it.
+  /// Returns the plan that `make` makes. If the plan removes snapshots, those that it keeps are
+  /// read first: heads come from a cache, and a snapshot that turns out to be damaged must not be
+  /// the reason to remove an intact one. A damaged snapshot is moved to `heads.damaged`, and the
+  /// plan is made again without it.
   ///
   /// - Throws: the errors of `make`.
   package mutating func verifiedPlan(
@@ -38,8 +38,8 @@ package struct ForgetOperation {
   }
 
   /// Reads snapshots. Removes those that are damaged or gone from the heads, and returns whether
-  /// there is none. The heads came from bytes with the same hash, so only snapshots with another
-  /// one are decoded, for the reason.
+  /// there are none. The heads came from bytes with the same hash, so only snapshots with a
+  /// different hash are decoded, to find the reason.
   private mutating func areIntact(_ ids: [SnapshotID]) -> Bool {
     let unread = ids.filter { !intact.contains($0) }
     let suspects = repository.unverified(among: unread, threads: repository.workers)
@@ -57,8 +57,8 @@ package struct ForgetOperation {
     return areIntact
   }
 
-  /// Returns the plan to remove the snapshots that no rule keeps. Those that the repository does
-  /// not accept are never the reason to remove others.
+  /// Returns the plan to remove the snapshots that no rule keeps. Snapshots that the repository
+  /// does not accept are never the reason to remove others.
   ///
   /// - Parameter isSelected: whether a snapshot takes part; others are neither counted nor removed.
   package func plan(
@@ -91,11 +91,11 @@ package struct ForgetOperation {
 
   /// Returns the plan to remove named snapshots.
   ///
-  /// - Parameter now: the current time. A later snapshot is not counted as one that is left of its
-  ///   group.
+  /// - Parameter now: the current time. A snapshot dated later does not count as one that remains
+  ///   in its group.
   /// - Throws: `OperationError` if one is pinned, or the last regular one of its group, unless
-  ///   `mayEmptyGroups`; `StoreError` if one cannot be read and its removal is not forced, or if it
-  ///   is that of a later version, which is not damaged.
+  ///   `mayEmptyGroups`; `StoreError` if one cannot be read and its removal is not forced, or if a
+  ///   later version wrote it, in which case it is not damaged.
   package func plan(
     removing named: [Named], grouping: SnapshotGrouping, mayEmptyGroups: Bool, now: Timestamp
   ) throws -> RetentionPlan {
@@ -116,7 +116,7 @@ package struct ForgetOperation {
 
   /// Removes the snapshots that a plan does not keep.
   ///
-  /// - Parameter removed: called for each removed snapshot, also before an error.
+  /// - Parameter removed: called for each removed snapshot, even if an error follows.
   /// - Throws: `StoreError`: `leaseLost`, `interrupted`, or the error of the first snapshot that
   ///   cannot be removed.
   package func run(
@@ -125,7 +125,7 @@ package struct ForgetOperation {
   ) throws(StoreError) -> SnapshotRemoval.Report {
     let ids = plan.removed
     if ids.isEmpty { return SnapshotRemoval.Report() }
-    // A check would call snapshots lost of which none is left.
+    // If no snapshot were left, a check would report the cached ones as lost.
     if Set(ids).isSuperset(of: heads.heads.map(\.id)) { cache?.clear() }
     counters.expect(files: ids.count, bytes: 0)
     return try SnapshotRemoval(repository, counters: counters, isStopping: isStopping)
@@ -158,7 +158,7 @@ extension ForgetOperation {
       hint: "add '--allow-last' to remove it anyway")
   }
 
-  /// Whether a snapshot without a head has a format that only a later version reads.
+  /// Whether a snapshot without a head has a format that only a later version can read.
   private func isOfLaterVersion(_ id: SnapshotID) -> Bool {
     heads.damaged.contains { $0.code == .unsupported && $0.subject.contains(id.hex) }
   }

@@ -22,7 +22,7 @@ package enum KeepReason: Hashable, Sendable {
   case retainUnknown
   /// The rules keep no snapshot of its group.
   case refused
-  /// Snapshots were named, and it was not.
+  /// Other snapshots were named for removal, but not this one.
   case notNamed
 }
 

@@ -5,8 +5,8 @@
 // The operation (`ForgetOperation`) carries out exactly such a plan.
 //
 // Heads are read from a cache, so the operation reads the snapshots that a plan keeps before it
-// removes others. Not guaranteed: that the data of a snapshot that is kept is intact, which only a
-// check knows. The data of removed snapshots stays in the repository until a prune.
+// removes others. Not guaranteed: that the data of a kept snapshot is intact, which only a check
+// can tell. The data of removed snapshots stays in the repository until a prune.
 package import ArchiveStore
 internal import Codecs
 package import SystemIO
@@ -55,7 +55,7 @@ package struct RetentionPlan {
     package let key: SnapshotGrouping.Key
     /// The snapshots, the oldest first.
     package let entries: [Entry]
-    /// Whether the rules keep no snapshot of the group, which is refused: all stay.
+    /// Whether the rules keep no snapshot of the group. This is refused, and all of them stay.
     package let isRefused: Bool
 
     package var kept: Int { entries.count(where: \.isKept) }
@@ -92,8 +92,8 @@ extension RetentionPlan {
     }
   }
 
-  /// Groups snapshots. Those that this host does not accept have groups of their own: whoever can
-  /// write to the store could otherwise add some, and so have the rules remove all others.
+  /// Groups snapshots. Snapshots that this host does not accept are in separate groups: otherwise,
+  /// anyone who can write to the store could add some and thus make the rules remove all others.
   private static func grouped(
     _ heads: [SnapshotHead], by grouping: SnapshotGrouping,
     _ isAccepted: (SnapshotHead) -> Bool
@@ -113,9 +113,9 @@ extension RetentionPlan {
     return groups
   }
 
-  /// Returns the reasons to keep regular snapshots, for those that are kept. A snapshot that was
-  /// written again without what is lost and its copy are one backup: they count once and have the
-  /// same reasons, so that a repair costs no other snapshot its place.
+  /// Returns the reasons to keep regular snapshots, for those that are kept. A snapshot that a
+  /// repair wrote again without its lost data is the same backup as its original: they count once
+  /// and have the same reasons, so that a repair does not displace other snapshots.
   fileprivate static func reasons(
     forRegular heads: [SnapshotHead], _ pins: Set<SnapshotID>, _ terms: RetentionTerms
   ) -> [SnapshotID: [KeepReason]] {
@@ -171,8 +171,8 @@ extension RetentionPlan.Group {
 }
 
 extension SnapshotHead {
-  /// Whether the rules apply to it: an operation made the others automatically, and the policy says
-  /// how long they are kept. A reason of a later version counts as regular.
+  /// Whether the rules apply to it: the others were made automatically by an operation, and the
+  /// policy determines how long they are kept. A reason of a later version counts as regular.
   package var isRegular: Bool {
     ![.preUpdate, .preRestore, .preRollback, .uninstall].contains(reason)
   }
@@ -195,8 +195,8 @@ extension RetentionPlan {
     }
   }
 
-  /// Returns the groups of which the plan removes the last regular snapshot. One dated after `now`
-  /// does not shield the others: it counts only in a group without others.
+  /// Returns the groups from which the plan removes the last regular snapshot. A snapshot dated
+  /// after `now` does not protect the others: it counts only in a group without others.
   func emptied(at now: Timestamp) -> [Group] {
     groups.filter { group in
       let regular = group.entries.filter(\.head.isRegular)
@@ -208,8 +208,8 @@ extension RetentionPlan {
 }
 
 /// The backups that snapshots record: a snapshot that `repair snapshots` wrote records the backup
-/// of its original. In another repository, which has copies of both, only the run tells; of copies
-/// without a sequence, only that they have the same original.
+/// of its original. In another repository that has copies of both, only the run shows that they are
+/// the same backup; for copies without a sequence, only their common original does.
 struct BackupIdentities {
   private var originals: [SnapshotID: SnapshotID] = [:]
 
@@ -220,7 +220,7 @@ struct BackupIdentities {
     let time: Timestamp
   }
 
-  /// Finds the originals among snapshots. An original that is not among them does not matter.
+  /// Finds the originals among snapshots. Originals that are not among them are ignored.
   init(_ heads: [SnapshotHead]) {
     let ids = Set(heads.map(\.id))
     var firsts: [Run: SnapshotID] = [:]
@@ -238,8 +238,8 @@ struct BackupIdentities {
     }
   }
 
-  /// The first original of a snapshot: itself if it is none's copy. Ids are hashes, so only a
-  /// hostile repository can appear to have a circle, which ends the search.
+  /// The first original of a snapshot: itself if it is not a copy. Ids are hashes, so only a
+  /// hostile repository can appear to contain a cycle, which ends the search.
   subscript(head: SnapshotHead) -> SnapshotID {
     var (id, steps) = (head.id, originals.count)
     while let original = originals[id], steps > 0 { (id, steps) = (original, steps - 1) }
@@ -247,7 +247,7 @@ struct BackupIdentities {
   }
 }
 
-/// The properties by which snapshots are grouped. Rules apply to each group for itself.
+/// The properties by which snapshots are grouped. Rules apply to each group separately.
 package struct SnapshotGrouping: OptionSet, Hashable, Sendable {
   package let rawValue: Int
 
@@ -255,7 +255,7 @@ package struct SnapshotGrouping: OptionSet, Hashable, Sendable {
 
   /// The identity of the device.
   package static let device = SnapshotGrouping(rawValue: 1)
-  /// The whole device, or the set of apps; of an import that names no device the containers.
+  /// The whole device, or the set of apps; for an import that names no device, the containers.
   package static let scope = SnapshotGrouping(rawValue: 2)
   /// The set of tags.
   package static let tags = SnapshotGrouping(rawValue: 4)
@@ -264,8 +264,8 @@ package struct SnapshotGrouping: OptionSet, Hashable, Sendable {
     ("device", .device), ("scope", .scope), ("tags", .tags), ("tag", .tags),
   ]
 
-  /// Parses names separated by commas: `device`, `scope`, `tags`. The empty text groups by nothing.
-  /// Returns nil for an unknown name.
+  /// Parses names separated by commas: `device`, `scope`, `tags`. With an empty text, all snapshots
+  /// form one group. Returns nil for an unknown name.
   package init?(_ text: String) {
     self = []
     for name in text.split(separator: ",", omittingEmptySubsequences: true) {
@@ -298,15 +298,15 @@ extension SnapshotGrouping {
     package fileprivate(set) var containers: [ByteString]?
     /// The tags in order, each once.
     package fileprivate(set) var tags: [String]?
-    /// Whether this host accepts them.
+    /// Whether this host accepts the snapshots.
     package fileprivate(set) var isAccepted = true
   }
 }
 
 extension SnapshotHead {
   /// The containers of an import from a format that names no device, such as an .ipa or an Android
-  /// backup; nil for other snapshots. Imports of the data of different apps, or of an app with its
-  /// bundle and without, are of one source but do not replace each other.
+  /// backup; nil for other snapshots. Imports of the data of different apps, or of an app with and
+  /// without its bundle, have the same source but do not replace each other.
   fileprivate var importedContainers: [ByteString]? {
     guard device.identity.hasPrefix("import:"), device.layout != "folder" else { return nil }
     return device.containers.map(\.path).sorted()

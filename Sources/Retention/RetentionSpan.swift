@@ -33,7 +33,7 @@ package struct RetentionSpan: Hashable, Sendable {
 }
 
 extension RetentionSpan: CustomStringConvertible {
-  /// The span as it is parsed, without zeros.
+  /// The span in the form that is parsed, without units that are 0.
   package var description: String {
     let parts = zip(numbers, Self.units).filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }
     return parts.isEmpty ? "0h" : parts.joined()

@@ -16,8 +16,8 @@ struct RuleWalk {
   private struct CountRule {
     let period: Period
     var count: RetentionRules.Count
-    /// The slots of the snapshots that the rule kept. With a clock that jumped to and fro, those of
-    /// one slot are not adjacent.
+    /// The slots of the snapshots that the rule kept. If the clock jumped back and forth, snapshots
+    /// of one slot may not be adjacent.
     var slots: Set<Int> = []
   }
 
@@ -28,7 +28,7 @@ struct RuleWalk {
     var slots: Set<Int> = []
   }
 
-  /// Begins with the newest snapshot's time, from which spans count.
+  /// Begins with the newest snapshot's time, from which spans are measured.
   init(_ rules: RetentionRules, newest: Timestamp, calendar: RetentionCalendar) {
     self.rules = rules
     self.calendar = calendar
@@ -73,15 +73,16 @@ struct RuleWalk {
     return reasons
   }
 
-  /// Returns whether a snapshot begins a new slot, or nil if it neither does nor is the oldest. An
-  /// unknown slot is a new one.
+  /// Returns whether a snapshot begins a new slot, or nil if it does not and is not the oldest. An
+  /// unknown slot counts as a new one.
   private static func keeps(_ slot: Int?, besides kept: Set<Int>, _ isOldest: Bool) -> Bool? {
     let isNew = slot.map { !kept.contains($0) } ?? true
     return isNew || isOldest ? isNew : nil
   }
 }
 
-/// The rules that say which snapshots of a group are kept. A snapshot is kept if any rule keeps it.
+/// The rules that determine which snapshots of a group are kept. A snapshot is kept if any rule
+/// keeps it.
 package struct RetentionRules: Hashable, Sendable {
   /// The number of newest snapshots to keep.
   package var last = Count.number(0)
@@ -99,7 +100,7 @@ package struct RetentionRules: Hashable, Sendable {
   /// Creates rules that keep nothing.
   package init() {}
 
-  /// Whether no rule is set that selects snapshots. To keep the oldest is an addition to others.
+  /// Whether no rule that selects snapshots is set. Keeping the oldest only adds to other rules.
   package var isEmpty: Bool {
     let spans = (within.map { [$0] } ?? []) + withinPeriods.values
     return !last.isSet && !counts.values.contains(where: \.isSet) && tags.isEmpty
@@ -113,7 +114,7 @@ extension RetentionRules {
     case unlimited
     case number(Int)
 
-    /// Parses `unlimited` or a number from 0. Returns nil for any other text.
+    /// Parses `unlimited` or a number that is at least 0. Returns nil for any other text.
     package init?(_ text: String) {
       if text == "unlimited" {
         self = .unlimited
@@ -165,7 +166,7 @@ package struct TagList: Hashable, Sendable, CustomStringConvertible {
   package var description: String { tags.joined(separator: ",") }
 }
 
-/// A period of the calendar of which the newest snapshot can be kept.
+/// A period of the calendar whose newest snapshot can be kept.
 package enum Period: String, CaseIterable, Sendable, Hashable {
   case hourly
   case daily
@@ -198,7 +199,7 @@ package struct RetentionCalendar: Sendable {
 
   /// Returns the beginning of a span that ends at a time: the same local time of day on the day
   /// that is the given years, months and days earlier, minus the hours. A day that does not exist
-  /// counts on into the next month, so one month before March 31 is March 3 (or 2).
+  /// continues into the next month, so one month before March 31 is March 3 (or 2).
   func start(of span: RetentionSpan, endingAt end: Timestamp) -> Timestamp {
     guard let day = local(end),
       var start = timestamp(

@@ -7,8 +7,8 @@ package enum RunInterval: String, CaseIterable, Sendable, Hashable {
   case monthly
 
   /// Whether a run is due: there was none, or the day of the last one is at least one day, seven
-  /// days or one month before today. Hours do not count, so that a job of each night runs although
-  /// it began a few minutes later in the night before.
+  /// days or one month before today. Hours do not count, so that a nightly job runs even if it
+  /// started a few minutes later the night before.
   ///
   /// - Parameter last: the time of the last run. A time in the future comes from a clock that was
   ///   ahead, and counts as none.
