@@ -5,25 +5,25 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The deletion of the units of one container through handles of its directories.
+/// The deletion of the units of one container through directory handles.
 struct ContainerPurge: ~Copyable {
   /// The result for a unit.
   enum Outcome {
     /// It was deleted, and the volume gained this number of bytes.
     case deleted(UInt64)
-    /// It differs from the plan and stays, for this reason.
+    /// It differs from the plan and therefore stays; the reason is given.
     case changed(String)
-    /// It could not be deleted; this number of bytes of it were.
+    /// It could not be deleted completely; this number of its bytes were deleted.
     case failed(SystemError, UInt64)
-    /// It was removed from its place, this number of bytes of it were deleted, and the rest is at
+    /// It was removed from its place, this number of its bytes were deleted, and the rest is at
     /// this path.
     case left(SystemError, UInt64, ByteString)
 
     /// Whether the unit is unchanged.
     var leavesAll: Bool { if case .changed = self { true } else { false } }
 
-    /// Returns the outcome of a second attempt, after the first one failed. If the unit is not as
-    /// planned, the first one may have left it elsewhere.
+    /// Returns the outcome of a second attempt, after the first one failed. If the unit differs
+    /// from the plan, the first attempt may have left it elsewhere.
     func following(_ first: SystemError?) -> Outcome {
       if case .changed = self, let first { .failed(first, 0) } else { self }
     }
@@ -268,7 +268,7 @@ struct ContainerPurge: ~Copyable {
   }
 
   /// Truncates the files of a directory unit whose action is to truncate. A file that differs from
-  /// the plan stays as it is.
+  /// the plan is left unchanged.
   private mutating func emptyDirectory(_ unit: PurgeUnit) -> Outcome {
     var (bytes, isEmptied): (UInt64, Bool) = (0, false)
     var difference: String?

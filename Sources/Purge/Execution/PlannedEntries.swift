@@ -8,7 +8,7 @@ struct PlannedEntries {
   let scan: ContainerScan
   /// The lookup of entries by name, shared by the checks of all directories of the container.
   private let lookup: EntryLookup
-  /// Files of which this purge deleted one of several names, which changes their status.
+  /// Hard-linked files of which this purge deleted a name, which changes their status.
   var unlinked: Set<FileIdentity> = []
 
   init(scan: ContainerScan) {

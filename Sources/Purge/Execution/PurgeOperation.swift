@@ -10,7 +10,7 @@ package import SystemIO
 /// directory by directory. A unit that cannot be deleted after all (the app has started, a file was
 /// used) is replaced by the next units in the order. All work uses directory handles that are
 /// verified to be the planned directories, so nothing is deleted through a symbolic link or on
-/// another mount. A unit is deleted as a whole or not at all, whenever the program ends
+/// another mount. A unit is deleted completely or not at all, no matter when the program ends
 /// (docs/purge.md). Not guaranteed: that an app that starts at the same moment finds all of its
 /// files.
 package struct PurgeOperation {
@@ -43,8 +43,8 @@ extension PurgeOperation {
     /// The parties that have started since the plan was made.
     private var running: Set<ByteString> = []
     /// The units that could not be deleted because their volume is full, by their indices in the
-    /// plan: a directory is moved before it is deleted. They are tried again once others are
-    /// deleted, which makes room.
+    /// plan: a directory is moved before it is deleted. They are tried again once the deletion of
+    /// others has freed space.
     private var postponed: [Int: SystemError] = [:]
     /// The postponed units that are being tried for the last time.
     private var retried: [Int: SystemError] = [:]
@@ -208,7 +208,7 @@ extension PurgeOperation {
       count(bytes, files: 0, units: 0, party)
       report.failed.append(PathRemark(path: plan.path(of: unit), remark: remark))
       options.counters.didFail()
-      // A directory needs room before it is deleted, other units do not.
+      // Deleting a directory needs free space first; deleting other units does not.
       if error.endsEverything, !(unit.kind == .directory && error.isFull) { isDone = true }
     }
 

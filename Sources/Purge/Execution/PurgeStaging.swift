@@ -7,11 +7,11 @@ internal import SystemIO
 /// volume.
 ///
 /// A directory is moved there by one rename, after its origin was recorded (as the target of a
-/// symbolic link, for which even a full volume usually has room). Only after it was found to match
-/// the plan does it get a name that marks it for deletion. After an interrupted purge, or one that
-/// could not delete everything, the next one deletes the marked directories and moves back the
-/// others: an unchecked directory may be precious data that another program put in that place at
-/// that moment.
+/// symbolic link, for which even a full volume usually has space). It gets a name that marks it for
+/// deletion only after it was found to match the plan. After an interrupted purge, or one that
+/// could not delete everything, the next purge deletes the marked directories and moves the others
+/// back: an unchecked directory may be precious data that another program put in that place at that
+/// moment.
 struct PurgeStaging: ~Copyable {
   let directory: Directory
 
@@ -25,7 +25,7 @@ struct PurgeStaging: ~Copyable {
     do throws(SystemError) {
       directory = try Self.make(in: own, onVolumeOf: root)
     } catch {
-      // A full volume may have had room for the first directory only.
+      // A full volume may have had space only for the first directory.
       try? root.removeDirectory(OwnNames.directory)
       throw error
     }
@@ -44,13 +44,13 @@ struct PurgeStaging: ~Copyable {
 
   /// Moves a child of a directory here and returns its new name. `path` is the child's path in the
   /// container. With `leavingTwin`, an empty directory with the same mode, owner and attributes
-  /// takes its place in the same step. If that fails, nothing of it stays here.
+  /// replaces it in the same step. If that fails, nothing stays here.
   func moveIn(
     _ name: ByteString, at path: ByteString, from parent: borrowing Directory, leavingTwin: Bool
   ) throws(SystemError) -> ByteString {
     let moved = ByteString(Host.randomHex(bytes: 8))
-    // A full volume may have no room for the link. A directory that an interrupted purge leaves is
-    // then only reported.
+    // A full volume may have no space for the link. A directory that an interrupted purge leaves
+    // behind is then only reported.
     try? directory.createLink(moved.concatenating(Self.origin), to: path)
     do throws(SystemError) {
       if leavingTwin {
@@ -72,8 +72,8 @@ struct PurgeStaging: ~Copyable {
     Self.discardOrigin(of: moved, in: directory)
   }
 
-  /// Removes the record of a directory that is no longer here. One that is, or cannot be examined,
-  /// keeps its record, so that the next purge moves it back.
+  /// Removes the record of a directory that is no longer here. If it still is, or cannot be
+  /// examined, its record is kept, so that the next purge moves it back.
   private static func discardOrigin(of moved: ByteString, in staging: borrowing Directory) {
     let isGone = (try? staging.statusIfPresent(moved) == nil) ?? false
     if isGone { try? staging.remove(moved.concatenating(origin)) }
@@ -84,7 +84,7 @@ struct PurgeStaging: ~Copyable {
   ) throws(SystemError) {
     let status = try parent.status(name)
     try directory.createDirectory(twin, permissions: 0o700)
-    // Only privileged users can set attributes of the system, and another owner.
+    // Only privileged users can set system attributes or another owner.
     let (old, new) = (parent.attributes(of: name), directory.attributes(of: twin))
     for key in try old.names() {
       if let value = try old.value(of: key) { try? new.set(key, to: value) }
@@ -122,10 +122,10 @@ struct PurgeStaging: ~Copyable {
     try? root.removeDirectory(OwnNames.directory)
   }
 
-  /// Returns the size of what is left of a directory that was marked for deletion.
+  /// Returns the size of the rest of a directory that was marked for deletion.
   func size(of name: ByteString) -> UInt64 { Self.size(of: name, in: directory) }
 
-  /// Returns what to do with a marked directory of which an entry cannot be deleted.
+  /// Returns the remedy for a marked directory in which an entry cannot be deleted.
   static func remedy(_ error: SystemError) -> String {
     guard error.isRefused else { return "the next purge deletes it" }
     return "delete it as the owner of all its entries or as root ('lsattr -R' shows immutable ones)"

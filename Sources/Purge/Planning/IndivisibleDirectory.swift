@@ -1,21 +1,21 @@
 internal import DeviceScan
 internal import SystemIO
 
-/// The signs, among the entries of a directory, that its files belong together. It is deleted as a
-/// whole or not at all, as a database and its log are: a program that finds the rest of it reports
-/// damage, or uses it, but does not create it again (docs/purge.md, "Units").
+/// The signs, among the entries of a directory, that its files belong together. It is deleted
+/// completely or not at all, like a database and its log: a program that finds only a part of it
+/// reports damage or uses that part, but does not recreate the rest (docs/purge.md, "Units").
 struct IndivisibleDirectory: OptionSet {
   let rawValue: UInt8
 
-  /// The directory in which a version control system keeps the history of a working copy; of git
-  /// also a file that names it.
+  /// The directory in which a version control system keeps the history of a working copy; for git,
+  /// also a file that names that directory.
   private static let control = IndivisibleDirectory(rawValue: 1)
   /// The mark of a complete installation: of a Python environment (PEP 405), of an unpacked Python
-  /// package (`*.dist-info`), and of a browser of Playwright. With the mark and without some files,
-  /// it is used and is not installed again.
+  /// package (`*.dist-info`), or of a Playwright browser. If the mark is present but some files are
+  /// missing, the installation is used and not repeated.
   private static let installation = control
-  /// A git repository has all three of these (gitrepository-layout(5)), and one of OSTree the last
-  /// two and a file `config`.
+  /// A git repository has all three of these (gitrepository-layout(5)), and an OSTree repository
+  /// has the last two and a file `config`.
   private static let head = IndivisibleDirectory(rawValue: 2)
   private static let objects = IndivisibleDirectory(rawValue: 4)
   private static let references = IndivisibleDirectory(rawValue: 8)

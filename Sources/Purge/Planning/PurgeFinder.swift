@@ -18,7 +18,7 @@ struct PurgeFinder {
   private var units: [PurgeUnit] = []
   /// The companions of database units, by the entry of the database.
   private(set) var companions: [Int32: [Int32]] = [:]
-  /// The reasons why entries are no candidates, unless the policy's verdict is the only one.
+  /// The reasons why entries are not candidates, unless the policy's verdict is the only reason.
   private(set) var conflicts: [Int32: PurgePlan.Conflict] = [:]
   /// The immutable and append-only entries that alone prevent a deletion.
   private(set) var fixed: Set<Int32> = []
@@ -118,11 +118,11 @@ struct PurgeFinder {
     companions[Int32(index)] = sidecars.map(Int32.init)
   }
 
-  /// Returns the reason why an entry may not be deleted, or cannot be, as a part of the unit of
-  /// `top`; nil if it can.
+  /// Returns the reason why an entry may not be deleted, or cannot be deleted, as a part of the
+  /// unit of `top`; nil if it can.
   private func conflict(_ index: Int, of top: Int) -> PurgePlan.Conflict? {
     let found = conflict(index)
-    // A marker file is deleted with its directory only.
+    // A marker file is deleted only with its directory.
     if let found, found != .mark || index == top { return found }
     guard isFixed(index, of: top) else { return found }
     return .fixed(scan.logicalPath(holder(ofFlagsFixing: index)))
@@ -153,7 +153,7 @@ struct PurgeFinder {
     let verdict = entry.verdicts.keep
     guard let terms = verdict.purge.terms else { return .never }
     if entry.status.kind == .symlink, parents.contains(scan.pathComponents(index)) { return .moved }
-    // Another name of the file may be among precious data.
+    // Another name of the file may be in precious data.
     if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
       return .linked
     }
@@ -189,7 +189,7 @@ struct PurgeFinder {
     if let blocker = sumDirectory(index, &sum, fixed: &fixedEntries) {
       conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
     } else if terms.action == .truncate, let whole = indivisibleDirectory(in: index) {
-      // Its files would be emptied one by one, and stay.
+      // Its files would be emptied one by one and remain.
       if whole != index { conflicts[Int32(index)] = .holds(scan.logicalPath(whole)) }
       conflicts[Int32(whole)] = .indivisible
     } else if sum.files > 0, !addFixed(fixedEntries, of: index, terms) {
@@ -198,7 +198,7 @@ struct PurgeFinder {
     return true
   }
 
-  /// Returns a directory, or one in it, whose files belong together; nil if there is none.
+  /// Returns the directory, or one in it, whose files belong together; nil if there is none.
   private func indivisibleDirectory(in top: Int) -> Int? {
     var pending = [top]
     while let directory = pending.popLast() {
@@ -210,8 +210,8 @@ struct PurgeFinder {
     return nil
   }
 
-  /// Records the entries that only their flags keep in a directory unit, and so the whole unit.
-  /// Returns whether there are any.
+  /// Records the entries of a directory unit that only their flags keep from being deleted, and
+  /// which therefore keep the whole unit. Returns whether there are any.
   private mutating func addFixed(
     _ found: [Int], of top: Int, _ terms: PurgeDisposition.Terms
   ) -> Bool {
@@ -221,7 +221,8 @@ struct PurgeFinder {
     if let first = found.first, first != top {
       conflicts[Int32(top)] = .holds(scan.logicalPath(first))
     }
-    // Before its deletion, the unit is moved to a directory that is created in the container's own.
+    // Before its deletion, the unit is moved to a directory that is created in the container's own
+    // directory.
     guard terms.action != .truncate, scan.entries[0].status.isFixed else { return !found.isEmpty }
     fixed.insert(0)
     if found.isEmpty { conflicts[Int32(top)] = .fixed(scan.logicalPath(0)) }
@@ -229,7 +230,7 @@ struct PurgeFinder {
   }
 
   /// Adds up the content of a directory. Returns the first entry that may not be deleted, or nil.
-  /// Entries that only their flags keep are added to `fixedEntries`.
+  /// Entries that only their flags keep from being deleted are added to `fixedEntries`.
   private func sumDirectory(
     _ top: Int, _ sum: inout Totals, fixed fixedEntries: inout [Int]
   ) -> Int? {
@@ -239,7 +240,7 @@ struct PurgeFinder {
         if index != directory || directory == top {
           let found = conflict(index, of: top)
           if let found, found.isFixed {
-            // Of the entries that one directory keeps, the first stands for all.
+            // The first of the entries that one directory's flags keep represents all of them.
             let holder = holder(ofFlagsFixing: index)
             let isFirst = fixedEntries.last.map { self.holder(ofFlagsFixing: $0) } != holder
             if holder == index || isFirst { fixedEntries.append(index) }
@@ -308,7 +309,7 @@ struct PurgeFinder {
     /// The hard-linked files of the unit, with the number of their names in it.
     var links: [FileIdentity: (count: UInt32, status: FileStatus)] = [:]
 
-    /// Counts the files of which all names are in the unit.
+    /// Counts the files whose names are all in the unit.
     mutating func settleLinks() {
       for (count, status) in links.values where count == status.links { bytes += status.allocated }
       links = [:]

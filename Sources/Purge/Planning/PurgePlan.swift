@@ -17,7 +17,7 @@ package struct PurgePlan: Sendable {
   package internal(set) var volumes: [PurgeVolume]
   /// The companions of each database that is a candidate, by container and entry.
   let companions: [[Int32: [Int32]]]
-  /// The reasons why entries are no candidates, by container and entry.
+  /// The reasons why entries are not candidates, by container and entry.
   let conflicts: [[Int32: Conflict]]
   /// The immutable and append-only entries that prevent a deletion, by container.
   let fixed: [[Int32]]
@@ -118,7 +118,7 @@ package struct PurgePlan: Sendable {
       let (scan, fixed) = found
       return (isFree ? fixed : []).map { entry in
         let isDirectory = scan.entries[Int(entry)].status.kind == .directory
-        // The flags of a directory protect its entries, but nothing in these.
+        // A directory's flags protect its entries, but not the content of these.
         let extent =
           entry == 0
           ? ", and so neither its direct entries nor directories that are deleted as a whole can "
@@ -213,8 +213,8 @@ extension PurgePlan {
     case linked
     /// A link in place of a directory that rules name, such as a cache on another disk.
     case moved
-    /// This entry is immutable or append-only: itself, its directory, or the container's directory
-    /// if the entry would be moved before its deletion.
+    /// The given entry is immutable or append-only: the entry itself, its directory, or the
+    /// container's directory if the entry would be moved before its deletion.
     case fixed(ByteString)
     /// A directory whose files belong together and would be deleted or emptied one by one: the
     /// container's directory, or one whose rule empties files.
@@ -228,9 +228,9 @@ extension PurgePlan {
     var isFixed: Bool { if case .fixed = self { true } else { false } }
   }
 
-  /// The reason why a purge would delete an entry or not.
+  /// The reason why a purge would or would not delete an entry.
   package struct Judgement: Sendable {
-    /// The unit that the entry belongs to; nil if it is no candidate.
+    /// The unit that the entry belongs to; nil if it is not a candidate.
     package internal(set) var unit: PurgeUnit?
     /// The unit's logical path.
     package internal(set) var unitPath: ByteString?
@@ -241,7 +241,7 @@ extension PurgePlan {
     package internal(set) var candidates = 0
     /// The levels at which the unit is deleted.
     package internal(set) var levels: [Pressure.Level] = []
-    /// The reason why the entry is no candidate.
+    /// The reason why the entry is not a candidate.
     package internal(set) var conflict: Conflict?
     /// The reason to consider its app running.
     package internal(set) var running: String?
@@ -360,8 +360,8 @@ struct PurgeQuotas {
     return top
   }
 
-  /// Sets how far the app of each unit is over a quota that counts the unit: the highest usage in
-  /// thousandths of a quota, 0 if no quota is exceeded.
+  /// Sets, for each unit, how far its app is over a quota that counts the unit: the highest usage
+  /// in thousandths of a quota, 0 if no quota is exceeded.
   func mark(_ units: inout [PurgeUnit], in scan: ContainerScan) {
     guard let number = units.first.map({ Int($0.container) }) else { return }
     let party = PurgePlan.party(of: scan.container)

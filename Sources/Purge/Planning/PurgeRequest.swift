@@ -6,7 +6,7 @@ internal import SandboxModel
 package import SystemIO
 
 /// The request for a purge, with everything that its plan depends on besides the scan. The same
-/// request on the same scan yields the same plan to the byte.
+/// request on the same scan yields an identical plan.
 package struct PurgeRequest: Sendable {
   /// The amount to delete.
   package enum Goal: Sendable, Hashable {
@@ -227,9 +227,9 @@ enum RunningParties {
   }
 
   /// Operations of this program on an app, in progress or interrupted. A purge skips the app until
-  /// they have ended or were recovered. The purge itself takes no lock, since a lock file would
-  /// remain and needs space on a volume that may be full; instead, each deletion is checked against
-  /// the scan.
+  /// they have ended or were recovered. The purge itself takes no lock, because a lock file would
+  /// remain and would need space on a volume that may be full; instead, each deletion is checked
+  /// against the scan.
   private struct ConcurrentOperations {
     private let root: ByteString
     /// The subjects of interrupted operations, each with the kind of the operation.

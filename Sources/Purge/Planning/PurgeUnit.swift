@@ -1,7 +1,7 @@
 package import PolicyEngine
 package import SystemIO
 
-/// A unit of deletion, which is deleted as a whole or not at all: a file, a database with its
+/// A unit of deletion, which is deleted completely or not at all: a file, a database with its
 /// companions, or a directory that a rule names as one, or whose files belong together
 /// (docs/purge.md, "Units").
 package struct PurgeUnit: Sendable, Hashable {
@@ -36,7 +36,7 @@ package struct PurgeUnit: Sendable, Hashable {
   let entry: Int32
   /// The rank of its path among all units, in byte order.
   var rank: UInt32 = 0
-  /// Whether a file in it has names elsewhere.
+  /// Whether a file in it has hard links outside of it.
   let hasLinks: Bool
 
   /// The time since the last use, in the coarse steps by which units are ordered.

@@ -165,7 +165,7 @@ extension CompiledPolicy {
 }
 
 extension VolumeSpace {
-  /// Returns the bytes by which the free space is below the wanted one.
+  /// Returns the number of bytes missing from the required free space.
   fileprivate func shortage(_ wanted: Pressure.FreeSpace) -> UInt64 {
     let bytes = UInt64(clamping: wanted.bytes(ofVolume: Int64(clamping: total)))
     return bytes > available ? bytes - available : 0
