@@ -3,10 +3,10 @@ internal import Codecs
 
 /// A comparison of the bytes of two files by their pieces, in which holes are zeros.
 ///
-/// The same bytes can be in other pieces: each run of data between holes is cut separately, and a
-/// file next to a database's log in another way. Pieces at the same offset with the same length are
-/// compared by their hashes, and data with a hole by the hash of zeros. Only where pieces overlap
-/// otherwise are bytes read, up to the first difference.
+/// The same bytes can be divided into different pieces: each run of data between holes is cut
+/// separately, and a file next to a database's log is cut differently. Pieces at the same offset
+/// with the same length are compared by their hashes, and data with a hole by the hash of zeros.
+/// Bytes are read, up to the first difference, only where pieces overlap in other ways.
 struct ContentComparison {
   /// The result of a comparison.
   enum Outcome {
@@ -21,7 +21,7 @@ struct ContentComparison {
   private var first: Side
   private var second: Side
   private var hasOtherHoles = false
-  /// The hash of a number of zeros, which was needed last.
+  /// The last computed hash of a run of zeros.
   private var zeros: (count: UInt64, hash: Digest)?
 
   private init(_ first: Content, _ second: Content, from reader: RepositoryReader) {
@@ -30,8 +30,8 @@ struct ContentComparison {
     self.second = Side(PieceCursor(second))
   }
 
-  /// Compares two contents. Those of which a part cannot be read count as different, also if this
-  /// user may not read it: the data may be in an archive of the store, which has the trees.
+  /// Compares two contents. They count as different if a part cannot be read, even if only this
+  /// user may not read it: the data may be in an archive of the store although the trees are not.
   ///
   /// - Throws: other `StoreError`; the error of the watch if it was stopped.
   static func compare(
@@ -63,7 +63,7 @@ struct ContentComparison {
     }
   }
 
-  /// Whether the next bytes are the same, of which both current pieces have at least `count`.
+  /// Whether the next `count` bytes, which both current pieces have, are the same.
   private mutating func isSame(_ count: UInt64) throws -> Bool {
     switch (first.digest, second.digest) {
     case (nil, nil): return true
@@ -95,20 +95,20 @@ extension ContentComparison {
   private struct Side {
     var cursor: PieceCursor
     private var piece: Piece?
-    /// The bytes of the piece before the position.
+    /// The number of bytes of the piece before the position.
     private var offset: UInt64 = 0
-    /// The bytes of the piece, once they were needed.
+    /// The content of the piece, once it was needed.
     private var read: [UInt8]?
 
     init(_ cursor: PieceCursor) { self.cursor = cursor }
 
     var isBetweenPieces: Bool { piece == nil }
-    /// The bytes of the piece behind the position.
+    /// The number of bytes of the piece after the position.
     var left: UInt64 { (piece?.length ?? 0) - offset }
     /// The hash of the current piece; nil for a hole.
     var digest: Digest? { piece?.digest }
 
-    /// Whether the next bytes are all of the piece.
+    /// Whether the next bytes are the complete piece.
     func isWhole(_ count: UInt64) -> Bool { offset == 0 && count == left }
 
     /// Goes to the next piece unless the current one has more bytes. Returns false at the end.
@@ -154,7 +154,7 @@ extension ContentComparison {
       }
     }
 
-    /// Skips pieces and lists that both files have next. Lists that are the same are not read.
+    /// Skips pieces and lists that are next in both files. Identical lists are not read.
     static func skipEqual(_ one: inout PieceCursor, _ other: inout PieceCursor) {
       while true {
         one.leaveEmpty()
@@ -168,7 +168,7 @@ extension ContentComparison {
       }
     }
 
-    /// Leaves lists of which no piece remains.
+    /// Leaves lists that have no remaining pieces.
     private mutating func leaveEmpty() {
       while levels.last?.pieces.isEmpty == true { levels.removeLast() }
     }

@@ -3,9 +3,9 @@ package import SystemIO
 
 extension RepositoryReader {
   /// Returns the write-ahead log and the rollback journal next to a file in a snapshot. Without
-  /// them a database lacks its last changes.
+  /// them, a database lacks its latest changes.
   ///
-  /// - Parameter report: receives the paths at which damage hides whether there is one.
+  /// - Parameter report: receives the paths at which damage makes it unknown whether there is one.
   package func sidecars(
     of path: ByteString, in snapshot: StoredSnapshot, damaged report: (PathRemark) -> Void
   ) throws -> [(path: ByteString, entry: TreeEntry)] {

@@ -77,7 +77,8 @@ package struct MergedDump {
         try SpooledLog.read(log, by: WriteAheadLog(size: log.size), from: reader, in: directory)
       }
     guard let overlay = spooled?.overlay else { return nil }
-    // A journal may undo a change of the page size, but a write-ahead log never contains one.
+    // A journal may undo a change of the page size, but a write-ahead log never contains such a
+    // change.
     if member == .log, let own = base.pageSize, own != overlay.pageSize {
       throw LogRefusal.otherPageSize(log: overlay.pageSize, database: own)
     }

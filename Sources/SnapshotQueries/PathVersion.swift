@@ -10,7 +10,7 @@ package struct PathVersion: Sendable, Hashable {
   package let entry: TreeEntry
   /// The identity of the content: the hash of a file's only blob, or of the list of its pieces; the
   /// digest of a directory's tree; the hash of a link's target. Nil for an entry without content.
-  /// It is that of the version before if both files have the same bytes in other pieces.
+  /// It is that of the previous version if both files have the same bytes in different pieces.
   package fileprivate(set) var contentID: Digest?
   /// The snapshots with exactly this version, in the given order.
   package fileprivate(set) var snapshots: [SnapshotHead]
@@ -24,7 +24,7 @@ package struct PathHistory: Sendable {
   package private(set) var damaged: [(snapshot: SnapshotHead, error: StoreError)] = []
 
   /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and each
-  /// distinct directory above the path is read once, those of one depth together.
+  /// distinct directory above the path is read once, together with the others at the same depth.
   package init(
     of path: (SnapshotHead) throws -> ByteString?, in snapshots: [SnapshotHead],
     from reader: RepositoryReader
@@ -52,8 +52,8 @@ package struct PathHistory: Sendable {
     try shareContentIDs(from: reader)
   }
 
-  /// Gives successive versions with the same bytes in other pieces one id, such as those of a file
-  /// that was copied with other holes.
+  /// Assigns the same id to successive versions with the same bytes in different pieces, such as
+  /// those of a file that was copied with different holes.
   private mutating func shareContentIDs(from reader: RepositoryReader) throws {
     for (number, version) in versions.enumerated().dropFirst() {
       let last = versions[number - 1]
@@ -66,7 +66,7 @@ package struct PathHistory: Sendable {
   }
 
   /// A search for entries in several trees. All advance by one name at a time, so that directories
-  /// of one depth on another host can be fetched at the same time.
+  /// at the same depth can be fetched from another host at the same time.
   private struct Search {
     private let reader: RepositoryReader
     /// The steps that were looked up.
@@ -76,7 +76,7 @@ package struct PathHistory: Sendable {
     /// held from one depth to the next.
     static let together = 64
 
-    /// An entry, nil if there is none, or the damage on the way to it.
+    /// An entry, nil if there is none, or the damage on the path to it.
     typealias Found = Result<TreeEntry?, StoreError>
 
     /// A directory, and the path of an entry in it, which is not empty.
@@ -99,7 +99,7 @@ package struct PathHistory: Sendable {
 
     init(_ reader: RepositoryReader) { self.reader = reader }
 
-    /// Finds the entry at a path in each of some trees. An empty path has none.
+    /// Finds the entry at a path in each of some trees. There is none for an empty path.
     mutating func run(
       _ wanted: [(path: ArraySlice<ByteString>, tree: TreeReference)]
     ) throws -> [Found] {
@@ -118,7 +118,7 @@ package struct PathHistory: Sendable {
           if let below = step.next(after: found) {
             next.append((result, below))
           } else {
-            // Below anything but a directory there is no entry.
+            // Only a directory has entries below it.
             results[result] = step.path.count > 1 ? found.map { _ in nil } : found
             reader.watch?.counters.didHandle(files: 1)
           }
@@ -168,7 +168,7 @@ package struct PathHistory: Sendable {
 }
 
 extension TreeEntry {
-  /// The identity of the content by its pieces.
+  /// The identity of the content, determined from its pieces.
   fileprivate var contentID: Digest? {
     switch node {
     case .file(let content): content.identity

@@ -4,8 +4,8 @@ package import SystemIO
 /// A comparison of two snapshots, or of one path in both.
 ///
 /// Entries below a directory that only one snapshot has are reported as well. A directory with the
-/// same tree in both is not read, so the time depends on the differences. Bytes of files are read
-/// only if their hashes do not tell whether they are the same. An entry that may be lost in one
+/// same tree in both is not read, so the time depends on the differences. The bytes of files are
+/// read only if the hashes do not show whether they are the same. An entry that may be lost in one
 /// snapshot is not reported, since it would appear as added or removed.
 package struct SnapshotComparison {
   private let reader: RepositoryReader

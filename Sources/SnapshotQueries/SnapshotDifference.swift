@@ -9,7 +9,7 @@ package struct SnapshotDifference: Sendable, Hashable {
   package let before: TreeEntry?
   /// The entry in the second snapshot.
   package let after: TreeEntry?
-  /// The bytes of two files that are stored in other pieces.
+  /// The result of comparing the bytes of two files that are stored in different pieces.
   let bytes: ContentComparison.Outcome
 
   init(
@@ -47,8 +47,8 @@ package struct SnapshotDifference: Sendable, Hashable {
   }
 
   /// The differing aspects, if both snapshots have an entry of the same type. `content` is never
-  /// among those of a directory, since its entries are compared themselves. Files with the same
-  /// bytes in other pieces have the same content.
+  /// among those of a directory because its entries are compared separately. Files with the same
+  /// bytes in different pieces have the same content.
   package var aspects: [Aspect] {
     guard let before, let after, before.isOfSameType(as: after) else { return [] }
     return Aspect.allCases.filter { aspect in

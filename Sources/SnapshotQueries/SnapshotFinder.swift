@@ -11,23 +11,23 @@ package enum SnapshotName: Equatable {
   case before(Timestamp, text: String)
 }
 
-/// Finds the snapshots that names mean, with a single listing. Each remark on the choice is
+/// Finds the snapshots that names refer to, with a single listing. Each remark on the choice is
 /// reported once.
 package final class SnapshotFinder {
   /// A remark on the choice of a snapshot.
   package enum Remark {
-    /// A snapshot that may be the one meant cannot be read.
+    /// A snapshot that may be the requested one cannot be read.
     case skipped(StoreError)
-    /// A path in a snapshot that may be the one meant cannot be read.
+    /// A path in a snapshot that may be the requested one cannot be read.
     case unreadable(ByteString, in: StoredSnapshot, StoreError)
     /// Other devices have a matching snapshot, too: the newest of each.
     case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
-    /// A snapshot that was chosen because of its time is dated in the future: one of another source
-    /// of the same device may be newer, the newest of which is given.
+    /// A snapshot that was chosen because of its time is dated in the future: a snapshot of another
+    /// source of the same device may be newer. The newest of those is given.
     case future(SnapshotHead, before: SnapshotHead, named: String)
     /// A snapshot that was chosen is not signed by a trusted signer.
     case untrusted(SnapshotHead, TrustedSigners.Refusal)
-    /// A snapshot that was chosen, by its name or as one of all.
+    /// A snapshot that was chosen by its name, or because all were requested.
     case found(SnapshotHead)
   }
 
@@ -51,14 +51,14 @@ package final class SnapshotFinder {
     (self.repository, self.cache, self.notify) = (repository, cache, notify)
   }
 
-  /// Returns a snapshot. Reports unreadable snapshots that may be the one meant, and matching
+  /// Returns a snapshot. Reports unreadable snapshots that may be the requested one, and matching
   /// snapshots of other devices.
   ///
-  /// `latest` and times name snapshots of a whole device, or with `apps` those that contain the
-  /// apps. Snapshots that a restore made are named only by their ids.
+  /// `latest` and times name snapshots of a whole device, or, with `apps`, snapshots that contain
+  /// the apps. Snapshots that a restore made are named only by their ids.
   ///
   /// - Parameter fits: whether a snapshot can have the path that is named with it. Those that can
-  ///   are preferred: devices side by side have different apps.
+  ///   are preferred, because different devices in one repository have different apps.
   package func find(
     _ name: SnapshotName, holding apps: [String] = [],
     fitting fits: @escaping (SnapshotHead) -> Bool = { _ in true }
@@ -74,7 +74,7 @@ package final class SnapshotFinder {
     notify(.untrusted(SnapshotHead(found), refusal))
   }
 
-  /// Returns the heads of all snapshots. One of each device in one state is reported, the newest.
+  /// Returns the heads of all snapshots. The newest one of each device and state is reported.
   func all() throws(StoreError) -> SnapshotHeads {
     let all = try repository.heads(cache: cache)
     var last: SnapshotHead?
@@ -87,9 +87,8 @@ package final class SnapshotFinder {
   }
 
   /// Returns the newest snapshot that has an entry, and the logical path of the entry, or nil if no
-  /// readable one has it. Searches from the newest snapshot on. Snapshots that are damaged or may
-  /// not be read are skipped, and so are those in which a directory on the way to the entry is
-  /// damaged.
+  /// readable one has it. Searches from newest to oldest. Snapshots that are damaged or may not be
+  /// read are skipped, and so are those in which a directory on the path to the entry is damaged.
   ///
   /// - Parameter path: returns the logical path in a snapshot; nil or empty if there is none.
   package func newest(
@@ -145,11 +144,11 @@ package final class SnapshotFinder {
   }
 
   /// Returns the condition for the selected snapshots that fit; if there are none, the condition
-  /// for all selected ones, so that an error is that of the newest one.
+  /// for all selected ones, so that an error refers to the newest one.
   private func preferring(
     _ fits: @escaping (SnapshotHead) -> Bool, among isSelected: @escaping (SnapshotHead) -> Bool
   ) throws(StoreError) -> (SnapshotHead) -> Bool {
-    // Most snapshots of a device share the members that decide.
+    // Most snapshots of a device share the members on which the decision depends.
     var known: (head: SnapshotHead, isFit: Bool)?
     let isFit = { (head: SnapshotHead) -> Bool in
       guard isSelected(head) else { return false }
@@ -161,8 +160,8 @@ package final class SnapshotFinder {
     return try headsForChoice().heads.contains(where: isFit) ? isFit : isSelected
   }
 
-  /// Chooses by the heads and reads the snapshot. A damaged snapshot may be the one meant: it is
-  /// reported, and another is chosen.
+  /// Chooses a snapshot by the heads and reads it. A damaged snapshot may be the requested one: it
+  /// is reported, and another is chosen.
   private func choose(
     named text: String, holding apps: [String], among isSelected: (SnapshotHead) -> Bool,
     _ choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
@@ -178,7 +177,7 @@ package final class SnapshotFinder {
     return found
   }
 
-  /// Returns the heads. Reports snapshots without one, since they may be the one meant.
+  /// Returns the heads. Reports snapshots without a head, because they may be the requested one.
   private func headsForChoice() throws(StoreError) -> SnapshotHeads {
     if let heads { return heads }
     let heads = try repository.heads(cache: cache)
@@ -188,8 +187,8 @@ package final class SnapshotFinder {
     return heads
   }
 
-  /// Reports the device of a snapshot if other devices have a matching one, since no argument names
-  /// a device.
+  /// Reports the device of a snapshot if other devices have a matching one, because no argument
+  /// names a device.
   private func reportDevices(of found: SnapshotHead, named text: String, among all: [SnapshotHead])
   {
     let identity = found.device.identity
@@ -200,10 +199,10 @@ package final class SnapshotFinder {
   }
 
   /// Reports that a snapshot is dated in the future, if that is why it precedes one of another
-  /// source. Within a source the sequence decides, whatever the clock said.
+  /// source. Within a source, the sequence decides, regardless of the clock.
   private func reportFuture(_ found: SnapshotHead, named text: String, among all: [SnapshotHead]) {
     let now = Host.now()
-    // Clocks of hosts differ a little.
+    // The clocks of hosts differ slightly.
     guard found.time.since(now) > Self.clockTolerance, reportedFuture.insert(found.id).inserted
     else { return }
     let other = all.last { head in
@@ -231,8 +230,8 @@ package final class SnapshotFinder {
 }
 
 extension AppRecord {
-  /// Whether a text names the app: its identifier, the last component of it, or its display name,
-  /// in any case.
+  /// Whether a text names the app: its identifier, its last component, or its display name,
+  /// ignoring case.
   package func isCalled(_ text: String) -> Bool {
     let wanted = text.lowercased()
     let id = identifier.lowercased()

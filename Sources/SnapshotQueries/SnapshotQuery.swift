@@ -36,8 +36,8 @@ package struct SnapshotQuery {
   /// The heads of the snapshots to search, and the errors of those that cannot be read.
   package typealias Found = (heads: [SnapshotHead], damaged: [StoreError])
 
-  /// Returns the heads of the named snapshots, or of all if none is named. One that has several of
-  /// the names is returned once.
+  /// Returns the heads of the named snapshots, or of all if none is named. A snapshot that several
+  /// of the names refer to is returned once.
   package func heads(named names: [SnapshotName] = []) throws -> Found {
     guard names.isEmpty else {
       var seen: Set<SnapshotID> = []
@@ -50,8 +50,8 @@ package struct SnapshotQuery {
 
   /// Begins reading through this host's copies of the index.
   ///
-  /// - Parameter takesLease: whether packs that the reader may need stay until it is deallocated,
-  ///   if the repository can be written to.
+  /// - Parameter takesLease: whether packs that the reader may need are kept until it is
+  ///   deallocated, if the repository can be written to.
   package func beginReading(takesLease: Bool = false) throws -> RepositoryReader {
     let lease = takesLease ? ReaderLease.ifPossible(repository) : nil
     return try repository.beginReading(cache: indexCache(), watch: watch, lease: lease)

@@ -38,7 +38,7 @@ package struct SnapshotStatistics: Sendable {
   }
 
   /// The running totals of the walk. An entry has the class that the snapshot's table names for its
-  /// path or, if there is none, for the nearest path above it.
+  /// path or, if the table has none, for the nearest path above it.
   private struct Count {
     private let table: [ByteString: String]
     /// The classes of the directories above.
