@@ -7,13 +7,13 @@ final class FuseConnection: Sendable {
   let files: SnapshotFileSystem
   /// Whether the kernel checks permissions, and so access lists.
   let checksPermissions: Bool
-  /// Whether files need not be opened: the kernel learns it once.
+  /// Whether files need not be opened, which is reported to the kernel once.
   let opensNothing = Atomic<Bool>(false)
   /// Puts content into the kernel's cache; nil until the file system is mounted.
   private let started = Mutex<ContentAhead?>(nil)
   /// The rate at which requests arrive.
   let rate = RequestRate()
-  /// Whether the file system was unmounted: no request arrives from then on.
+  /// Whether the file system was unmounted: no request arrives after that.
   let isUnmounted = Atomic<Bool>(false)
   /// The work for requests that waits for a thread.
   let queue = RequestQueue()
@@ -36,8 +36,8 @@ final class FuseConnection: Sendable {
     return pending.newNumber()
   }
 
-  /// Handles a request: `job` answers it, unless the kernel interrupts it for the end of its
-  /// program.
+  /// Handles a request: `job` answers it, unless the kernel interrupts it because its program is
+  /// being ended.
   func handle(_ request: FuseRequest, _ job: @escaping RequestQueue.Job) {
     let number = request.number
     pending.add(number, at: UInt(bitPattern: request.raw), of: cf_requester(request.raw))
@@ -61,7 +61,7 @@ final class FuseConnection: Sendable {
     files.beginStopSearching()
   }
 
-  /// Whether no thread works for the connection.
+  /// Whether no thread is working for the connection.
   var isIdle: Bool { pending.isEmpty && (ahead?.working ?? 0) == 0 && !files.isSearching }
 
   /// Ends all threads of the connection. It must have no requests.

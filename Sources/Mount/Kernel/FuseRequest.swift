@@ -3,11 +3,11 @@ internal import SystemIO
 
 /// A request of the kernel, which is answered exactly once.
 struct FuseRequest: @unchecked Sendable {
-  // Unchecked: the library permits another thread than the one that received a request to answer
-  // it, and `claim` is true for one thread only.
+  // Unchecked: the library permits a thread other than the one that received a request to answer
+  // it, and `claim` returns true to one thread only.
   let raw: fuse_req_t
   let connection: FuseConnection
-  /// Names the request, since `raw` may be that of a later one once it is answered.
+  /// Identifies the request, because `raw` may belong to a later one once it is answered.
   let number: UInt64
 
   init?(_ raw: fuse_req_t?) {
@@ -19,11 +19,11 @@ struct FuseRequest: @unchecked Sendable {
 
   private var files: SnapshotFileSystem { connection.files }
 
-  /// Answers with an error number, 0 for success, a request for which nothing was begun.
+  /// Answers a request for which no work was begun with an error number, 0 for success.
   func fail(_ number: Int) { fuse_reply_err(raw, Int32(number)) }
 
-  /// Runs `body`, which answers, and answers with its error if it throws. Another thread may do so,
-  /// later.
+  /// Runs `body`, which answers, and answers with its error if it throws. Another thread may do
+  /// this later.
   private func answering(_ body: @escaping @Sendable () throws(FileSystemError) -> Void) {
     connection.handle(self) {
       do throws(FileSystemError) { try body() } catch {
@@ -35,7 +35,7 @@ struct FuseRequest: @unchecked Sendable {
   /// Answers, unless the request was answered because it was interrupted. Returns whether the
   /// kernel has the answer.
   private func send(_ answer: (fuse_req_t) -> Int32) -> Bool {
-    // The library may have released it otherwise.
+    // Otherwise, the library may have released the request.
     guard connection.pending.claim(number) else { return false }
     return answer(raw) == 0
   }
@@ -47,7 +47,7 @@ struct FuseRequest: @unchecked Sendable {
       let attributes = try files.lookUp(name, in: parent)
       var answer = cf_attributes(attributes)
       let isSent = send { cf_reply_entry($0, &answer, attributes.nameSeconds, attributes.seconds) }
-      // The kernel did not receive the reference, for example since the request was interrupted.
+      // The kernel did not receive the reference, for example because the request was interrupted.
       if !isSent { files.forget(attributes.number, references: 1) }
     }
   }
@@ -88,7 +88,7 @@ struct FuseRequest: @unchecked Sendable {
     }
   }
 
-  /// Answers with the size of a value if there is no room, otherwise with the value.
+  /// Answers with the size of a value if the request has no space for it, otherwise with the value.
   private func reply(_ value: [UInt8], room: Int) {
     _ = send { raw in
       if room == 0 { return fuse_reply_xattr(raw, value.count) }
@@ -116,8 +116,8 @@ struct FuseRequest: @unchecked Sendable {
     }
   }
 
-  /// Answers with names and types. The library does not look at the request, which may be answered
-  /// meanwhile, before all entries are there.
+  /// Answers with names and types. While entries are added, the library does not access the
+  /// request, which may be answered meanwhile.
   func readDirectory(_ handle: UInt64, from offset: Int64, room: Int) {
     answering { () throws(FileSystemError) in
       var buffer = [CChar](repeating: 0, count: room)

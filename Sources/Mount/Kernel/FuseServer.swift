@@ -6,7 +6,7 @@ struct FuseServer {
   private let connection: FuseConnection
   private var buffer = fuse_buf()
   private var received: UInt64 = 0
-  /// Whether several programs ask at once, so that several threads are to answer.
+  /// Whether several programs make requests at once, so that several threads should answer.
   private var isShared = false
 
   /// The time for which a thread looks for the next request before it waits, in nanoseconds: more

@@ -9,9 +9,9 @@ extension FuseSession {
   private static let others =
     "'sandboxctl restore SNAP:PATH --to DIR' and 'sandboxctl dump SNAP:PATH' need no mount"
 
-  /// Checks that file systems can be mounted by programs here.
+  /// Checks that programs can mount file systems on this machine.
   ///
-  /// - Throws: `OperationError`, whose hint names the commands that work without.
+  /// - Throws: `OperationError`, whose hint names the commands that work without a mount.
   package static func requireDriver(_ path: ByteString) throws(OperationError) {
     let result = device.withCharacters { cf_probe($0) }
     if result < 0 {

@@ -19,8 +19,8 @@ package final class FuseSession: Sendable {
 
   /// The options of a mount.
   package struct Options: Sendable {
-    /// Whether users other than the one who mounts have access, as far as the permissions of the
-    /// files allow.
+    /// Whether users other than the one who mounts have access to the extent that the permissions
+    /// of the files allow.
     package var allowsOthers: Bool
     /// The number of threads that answer requests.
     package var threads: Int
@@ -32,8 +32,8 @@ package final class FuseSession: Sendable {
       (self.allowsOthers, self.threads) = (allowsOthers, threads)
     }
 
-    /// Whether the kernel checks permissions. Without other users, the user who mounts sees
-    /// everything, like a restore of the same repository does.
+    /// Whether the kernel checks permissions. Without other users, the user who mounts can read
+    /// everything, as with a restore from the same repository.
     fileprivate var checksPermissions: Bool { allowsOthers || Host.userID == 0 }
 
     fileprivate var words: [ByteString] {
@@ -46,7 +46,7 @@ package final class FuseSession: Sendable {
   /// Mounts a file system on a directory and starts to answer requests.
   ///
   /// - Parameter path: an absolute path without links.
-  /// - Throws: `OperationError` if that is not possible or not permitted here.
+  /// - Throws: `OperationError` if mounting is impossible or not permitted on this machine.
   package init(
     _ files: SnapshotFileSystem, on path: ByteString, _ options: Options = Options()
   ) throws {
@@ -61,7 +61,7 @@ package final class FuseSession: Sendable {
       fuse_session_destroy(session)
       throw Self.failure(path, number)
     }
-    // One more, which receives while the others wait.
+    // One more thread, which receives while the others wait.
     let count = options.threads + 1
     running = Atomic(count)
     do {
@@ -90,8 +90,8 @@ package final class FuseSession: Sendable {
     return session
   }
 
-  /// Returns what puts content into the kernel's cache ahead. A file that the kernel has forgotten
-  /// is no reason to end that.
+  /// Returns the object that puts content into the kernel's cache ahead of requests. It continues
+  /// if the kernel has forgotten a file.
   private static func ahead(
     _ files: SnapshotFileSystem, of session: Handle
   ) throws -> ContentAhead {
@@ -106,7 +106,7 @@ package final class FuseSession: Sendable {
       threads.submit { [self] in
         var server = FuseServer(session.raw, connection)
         server.run()
-        // A thread also ends if it cannot receive, which the others still can.
+        // A thread also ends if it cannot receive, although the others still may.
         let isUnmounted = fuse_session_exited(session.raw) != 0
         let left = running.subtract(1, ordering: .acquiringAndReleasing).newValue
         if isUnmounted || left == 0 { connection.isUnmounted.store(true, ordering: .releasing) }
@@ -118,8 +118,8 @@ package final class FuseSession: Sendable {
   /// Whether the file system was unmounted, so that nobody waits for an answer.
   package var hasEnded: Bool { connection.isUnmounted.load(ordering: .acquiring) }
 
-  /// Unmounts the file system. If it is in use, it is detached: it has no path, and programs that
-  /// use it lose it when this program ends. Returns whether it was in use.
+  /// Unmounts the file system. If it is in use, it is detached: it no longer has a path, and
+  /// programs that use it lose access when this program ends. Returns whether it was in use.
   ///
   /// - Throws: `OperationError` if it can neither be unmounted nor detached.
   package func unmount() throws -> Bool {
@@ -133,7 +133,7 @@ package final class FuseSession: Sendable {
     return true
   }
 
-  /// The seconds for which the end waits for threads.
+  /// The time in seconds for which `finish` waits for threads.
   private static let patience = 2.0
 
   /// Closes the connection, unless some of its threads still wait for the repository: they end with

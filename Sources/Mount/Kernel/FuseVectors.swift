@@ -3,7 +3,7 @@ internal import CFuse
 
 /// Parts of a file as vectors for one write: decoded frames are not copied.
 enum FuseVectors {
-  /// More parts than these are copied into one buffer: each needs a stack frame.
+  /// If there are more parts than this, they are copied into one buffer: each needs a stack frame.
   private static let most = 64
   private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
 

@@ -6,7 +6,7 @@ package struct MountPoint: Sendable {
   /// The absolute path without links.
   package let path: ByteString
 
-  /// Checks that a directory can be mounted on: it exists, is empty, and no mount.
+  /// Checks that a directory can be mounted on: it exists, is empty, and is not a mount point.
   ///
   /// - Throws: `OperationError` of the kind `usage`.
   package init(_ given: ByteString) throws(OperationError) {

@@ -2,17 +2,18 @@ internal import Synchronization
 internal import SystemIO
 
 /// The requests that are being handled. Each is answered once: by the thread that handles it, or
-/// with EINTR if the program that made it is ended meanwhile. What was asked of the repository for
-/// it continues, since others may need it.
+/// with EINTR if the program that made it is being ended. The work that it started in the
+/// repository continues, because other requests may need it.
 ///
 /// The library uses the address of a request for another one as soon as it is answered, while the
-/// thread that handles it may still be at work. Each request therefore has a number of its own.
+/// thread that handles it may still be working. Each request therefore has a unique number.
 final class PendingRequests: Sendable {
   private struct Request {
     let number: UInt64
     let address: UInt
     let thread: Int32
-    /// Whether it may be answered by any thread: the library no longer uses it for this one.
+    /// Whether it may be answered by any thread: the library no longer uses it on behalf of this
+    /// request.
     var isStarted = false
     var isInterrupted = false
 
@@ -37,12 +38,12 @@ final class PendingRequests: Sendable {
 
   private let state = Mutex(State())
   private let numbers = Atomic<UInt64>(0)
-  /// Returns whether the program of a thread is being ended. The second argument tells whether the
-  /// request has waited since the signal, for the interval or less.
+  /// Returns whether the program of a thread is being ended. The second argument is whether the
+  /// request has been waiting since the signal, for at most the interval.
   private let isEnding: @Sendable (Int32, Bool) -> Bool
   /// Answers a request with EINTR.
   private let interrupt: @Sendable (UInt) -> Void
-  /// The seconds between two looks at programs with interrupted requests.
+  /// The time in seconds between two checks of programs with interrupted requests.
   private let interval: Double
 
   init(
@@ -102,13 +103,13 @@ final class PendingRequests: Sendable {
 
   // MARK: - Interrupted requests
 
-  /// Answers an interrupted request if its program is being killed, or watches it otherwise.
+  /// Answers an interrupted request if its program is being killed; otherwise, watches it.
   private func look(at request: Request) {
     if isEnding(request.thread, false) { end(request) } else { watch() }
   }
 
-  /// Starts a thread that looks at interrupted requests, unless there is one. The kernel reports
-  /// the first signal only, so it looks until they are answered.
+  /// Starts a thread that checks interrupted requests, unless there is one. The kernel reports only
+  /// the first signal, so the thread checks until they are answered.
   private func watch() {
     let isFirst = state.withLock { state in
       defer { state.isWatched = true }

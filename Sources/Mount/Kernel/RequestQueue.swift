@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// The work for requests, of which at most all threads but one do some at a time: the last one
-/// receives. Otherwise nobody would learn that the kernel interrupts a request while all threads
-/// wait for the repository.
+/// The work for requests. All threads but one may work at the same time: the last one receives.
+/// Otherwise, an interruption of a request by the kernel would go unnoticed while all threads wait
+/// for the repository.
 final class RequestQueue: Sendable {
   typealias Job = @Sendable () -> Void
 
   private struct State {
-    /// The number of threads that receive or wait for their turn to.
+    /// The number of threads that receive or wait for their turn to receive.
     var free = 0
     /// The jobs that wait for a thread.
     var jobs: [Job] = []
@@ -24,7 +24,8 @@ final class RequestQueue: Sendable {
   /// Removes a thread that receives.
   func leave() { state.withLock { $0.free -= 1 } }
 
-  /// Runs a job, or if no other thread receives, keeps it for one that has done its own.
+  /// Runs a job or, if no other thread receives, keeps it for a thread that has finished its own
+  /// job.
   func run(_ job: @escaping Job) {
     let isNow = state.withLock { state in
       if state.free > 1 {
@@ -39,7 +40,7 @@ final class RequestQueue: Sendable {
     join()
   }
 
-  /// Runs a job that waits, unless no other thread receives. Returns false if it ran none.
+  /// Runs a waiting job, unless no other thread receives. Returns false if none was run.
   ///
   /// - Parameter before: called before the job.
   func runNext(before: () -> Void) -> Bool {

@@ -1,20 +1,20 @@
 internal import SystemIO
 
-/// The signals that a thread which waits for an answer has received (proc(5), `status`).
+/// The signals received by a thread that waits for an answer (proc(5), `status`).
 ///
-/// The kernel interrupts a request for each signal, also for one that ends nothing, such as that of
-/// a timer, a resized window or a debugger. Programs do not expect EINTR from a file system for
-/// these: a local one is interrupted by fatal signals only.
+/// The kernel interrupts a request for each signal, even for one that does not end a program, such
+/// as that of a timer, a resized window or a debugger. Programs do not expect EINTR from a file
+/// system for these: only fatal signals interrupt a local one.
 struct RequesterSignals {
-  /// Signals that were received and not handled, of the thread and of its process.
+  /// The signals that the thread and its process have received and not handled.
   private var pending: UInt64 = 0
   private var blocked: UInt64 = 0
   private var ignored: UInt64 = 0
   private var caught: UInt64 = 0
   private var isDead = false
 
-  /// SIGHUP, SIGINT, SIGQUIT and SIGTERM, by which users end programs. One that handles them can do
-  /// so only after the call.
+  /// SIGHUP, SIGINT, SIGQUIT and SIGTERM, by which users end programs. A program that handles them
+  /// can do so only after the call.
   private static let endings = mask([1, 2, 3, 15])
   /// SIGKILL. The kernel sends it to each thread of a process that another signal ends.
   private static let kill = mask([9])
@@ -45,7 +45,7 @@ struct RequesterSignals {
 
   private var taken: UInt64 { pending & ~blocked & ~ignored }
 
-  /// Whether the program is being ended without its doing.
+  /// Whether the program is being ended and cannot prevent it.
   var areFatal: Bool {
     isDead || pending & Self.kill != 0 || taken & ~caught & ~Self.harmless != 0
   }
@@ -53,11 +53,11 @@ struct RequesterSignals {
   /// Whether the program is being ended, or was asked to end.
   var areEnding: Bool { areFatal || taken & Self.endings != 0 }
 
-  /// Whether a thread is being ended. One that is gone or cannot be seen is: nobody waits, or that
-  /// is not known.
+  /// Whether a thread is being ended. If it no longer exists or cannot be examined, it counts as
+  /// being ended once the request has waited.
   ///
-  /// - Parameter hasWaited: whether the request has waited since the signal. Otherwise only fatal
-  ///   signals count: a server that reads its settings again after SIGHUP is to get its answer.
+  /// - Parameter hasWaited: whether the request has been waiting since the signal. Otherwise only
+  ///   fatal signals count: a server that reloads its settings after SIGHUP must get its answer.
   static func areEnding(_ thread: Int32, hasWaited: Bool) -> Bool {
     guard thread > 0,
       let file = try? Descriptor.open(path: ByteString("/proc/\(thread)/status")),
