@@ -2,14 +2,14 @@ internal import CCurl
 internal import Synchronization
 internal import SystemIO
 
-/// Makes requests over HTTP and HTTPS by libcurl.
+/// Makes requests over HTTP and HTTPS with libcurl.
 ///
-/// Each thread that is in a request has an easy handle to itself. Handles, with their connections,
-/// are kept for later requests, the one used last first, since its connection is the least likely
-/// to have been closed. Storage is called by worker threads that wait for each answer, so a multi
-/// handle would only add a thread that passes requests on.
+/// Each thread that makes a request has exclusive use of an easy handle. Handles, with their
+/// connections, are kept for later requests. The last one used is taken first because its
+/// connection is the least likely to have been closed. Storage is called by worker threads that
+/// wait for each answer, so a multi handle would only add a thread that forwards requests.
 ///
-/// Redirects are not followed: the credentials of a request are for its host only.
+/// Redirects are not followed: the credentials of a request are only for its host.
 package final class HTTPClient: Sendable {
   private let configuration: HTTPConfiguration
   private let idle = Mutex<[CurlHandle]>([])
@@ -22,9 +22,9 @@ package final class HTTPClient: Sendable {
   /// Whether the operation was asked to stop.
   package var isStopping: Bool { configuration.isStopping() }
 
-  /// Makes a request. `buffer` gets the body of the answer; it keeps its capacity.
+  /// Makes a request. `buffer` receives the body of the answer and keeps its capacity.
   ///
-  /// Of the body of an error (status 300 and above) at most 64 KiB are kept.
+  /// At most 64 KiB of the body of an error (status 300 and above) are kept.
   ///
   /// - Throws: if there is no complete answer.
   package func send(
@@ -35,7 +35,8 @@ package final class HTTPClient: Sendable {
     let transfer = HTTPTransfer(request, configuration, buffer: &buffer)
     defer { buffer = transfer.takeBody() }
     let response = try handle.perform(request, transfer, by: configuration)
-    // After a failure the state of the connection is unknown, and the handle is closed with it.
+    // After a failure the state of the connection is unknown, so it is closed together with the
+    // handle.
     idle.withLock { $0.append(handle) }
     return response
   }
@@ -48,8 +49,8 @@ package final class HTTPClient: Sendable {
 
 /// The C library.
 private enum CurlLibrary {
-  /// The reason for which it cannot be used, for example that it is not installed; nil if it is
-  /// loaded and prepared.
+  /// The reason why the library cannot be used, for example that it is not installed; nil if it is
+  /// loaded and initialized.
   static let fault = sandboxctl_curl_start().map { String(cString: $0) }
 }
 
@@ -77,13 +78,13 @@ private final class CurlHandle: @unchecked Sendable {
   func perform(
     _ request: HTTPRequest, _ transfer: HTTPTransfer, by configuration: HTTPConfiguration
   ) throws(HTTPFailure) -> HTTPResponse {
-    // Keeps connections, and names that were looked up.
+    // The reset keeps connections and resolved names.
     curl_easy_reset(raw)
     message[0] = 0
     var headers: UnsafeMutablePointer<curl_slist>?
     defer { curl_slist_free_all(headers) }
-    // Without the first one libcurl waits for permission before it sends a larger body, and without
-    // the second one a proxy may compress what it sends (RFC 9110, 12.5.3).
+    // Without the first one, libcurl waits for permission before it sends a larger body; without
+    // the second one, a proxy may compress what it sends (RFC 9110, 12.5.3).
     let fixed = ["Expect:", "Accept-Encoding: identity"]
     for line in fixed + request.headers.map({ Self.line($0.name, $0.value) }) {
       guard !line.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }),
@@ -104,7 +105,7 @@ private final class CurlHandle: @unchecked Sendable {
     return response
   }
 
-  /// Returns a header as libcurl takes it: one without a value needs a semicolon.
+  /// Returns a header in libcurl's form: one without a value needs a semicolon.
   private static func line(_ name: String, _ value: String) -> String {
     value.isEmpty ? "\(name);" : "\(name): \(value)"
   }
@@ -112,7 +113,7 @@ private final class CurlHandle: @unchecked Sendable {
   private func setConnection(
     _ configuration: HTTPConfiguration, hasBody: Bool
   ) throws(HTTPFailure) {
-    // Signals would reach any thread.
+    // Signals could reach any thread.
     try set(CURLOPT_NOSIGNAL, 1)
     try set(CURLOPT_PROTOCOLS_STR, "http,https")
     try set(CURLOPT_FOLLOWLOCATION, 0)
@@ -142,7 +143,7 @@ private final class CurlHandle: @unchecked Sendable {
     case .head: try set(CURLOPT_NOBODY, 1)
     case .delete: try set(CURLOPT_CUSTOMREQUEST, "DELETE")
     case .put, .post:
-      // Any body is sent as that of an upload, whatever the method.
+      // Any body is sent as an upload, whatever the method.
       try set(CURLOPT_UPLOAD, 1)
       try set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
       let size = curl_off_t(clamping: request.body.count)
@@ -189,7 +190,7 @@ private final class CurlHandle: @unchecked Sendable {
     try check(sandboxctl_curl_set_long(raw, option, value))
   }
 
-  /// Sets a text, which libcurl copies.
+  /// Sets a text option, which libcurl copies.
   private func set(_ option: CURLoption, _ value: String) throws(HTTPFailure) {
     try check(sandboxctl_curl_set_string(raw, option, value))
   }

@@ -6,7 +6,7 @@ package enum HTTPDate {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// Returns the time of a text in the preferred form, or nil for any other text.
+  /// Returns the time in a text of the preferred form, or nil for any other text.
   package static func time(_ text: String) -> Timestamp? {
     let words = text.split(separator: " ")
     guard words.count == 6, words[5] == "GMT", let day = Int(words[1]),

@@ -1,17 +1,17 @@
 internal import CCurl
 package import SystemIO
 
-/// A request that got no answer, or none that can be used.
+/// A request without an answer, or without a usable one.
 package struct HTTPFailure: Error, Sendable, Hashable, CustomStringConvertible {
   /// The kinds of failure.
   package enum Kind: Sendable, Hashable {
     /// The host has no address, or refuses connections.
     case unreachable
-    /// No byte, or too few, came within the time.
+    /// No bytes, or too few, arrived within the time limit.
     case timedOut
     /// The connection ended before the answer did.
     case dropped
-    /// The other end is not the host that it should be, or speaks no TLS.
+    /// The other end is not the expected host, or does not use TLS.
     case insecure
     /// The answer has more bytes than the request accepts.
     case tooLarge
@@ -52,7 +52,7 @@ extension HTTPFailure {
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
       .unreachable
     case CURLE_OPERATION_TIMEDOUT: .timedOut
-    // A handshake fails for a lost connection, too: the message tells them apart.
+    // A handshake also fails if the connection is lost: the message shows which case it is.
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE,
       CURLE_SSL_CONNECT_ERROR, CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_AGAIN,
       CURLE_SEND_FAIL_REWIND:
@@ -64,7 +64,7 @@ extension HTTPFailure {
     }
   }
 
-  /// Returns a message as part of a sentence: without a capital and a full stop.
+  /// Returns a message as part of a sentence: without a capital letter and a full stop.
   private static func words(_ message: String) -> String {
     var text = message
     while let last = text.last, last == "." || last.isWhitespace { text.removeLast() }

@@ -12,9 +12,9 @@ package struct HTTPRequest: Sendable {
   }
 
   package var method: Method
-  /// The URL, sent as it is: nothing in it is encoded or normalized.
+  /// The URL, sent unchanged: nothing in it is encoded or normalized.
   package var url: String
-  /// The headers besides those of the connection, the length and the host.
+  /// The headers other than those of the connection, the length and the host.
   package var headers: [(name: String, value: String)]
   package var body: HTTPBody
   /// The maximum number of bytes of the answer's body.
@@ -49,8 +49,8 @@ package enum HTTPBody: Sendable {
     }
   }
 
-  /// Replaces the content of `portion` by at most `count` bytes from `offset`. Only a file that was
-  /// truncated has fewer than the body's count.
+  /// Replaces the content of `portion` with at most `count` bytes from `offset`. Only a truncated
+  /// file has fewer than the body's count.
   package func read(
     count wanted: Int, at offset: UInt64, into portion: inout [UInt8]
   ) throws(SystemError) {
@@ -70,7 +70,7 @@ package enum HTTPBody: Sendable {
 package final class SpoolFile: Sendable {
   package let descriptor: Descriptor
 
-  /// Takes over a descriptor, which is closed at the end of this value's lifetime.
+  /// Takes over a descriptor, which is closed at the end of this object's lifetime.
   package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 }
 
@@ -78,7 +78,7 @@ package final class SpoolFile: Sendable {
 package struct HTTPResponse: Sendable {
   /// 100 to 599.
   package let status: Int
-  /// The headers in their order, names in lower case.
+  /// The headers in their order, with names in lower case.
   package let headers: [(name: String, value: String)]
 
   /// Creates a response.

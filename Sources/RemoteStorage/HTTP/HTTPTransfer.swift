@@ -7,14 +7,14 @@ final class HTTPTransfer {
   private let limit: Int
   private let configuration: HTTPConfiguration
   /// Whether the operation was already being stopped at the beginning, so that this request is part
-  /// of cleaning up.
+  /// of the cleanup.
   private let isCleaningUp: Bool
-  /// The time of the last byte in either direction, and that of the request to stop, by the
-  /// monotonic clock in seconds.
+  /// The time of the last byte in either direction, and that of the request to stop, in seconds of
+  /// the monotonic clock.
   private var lastMovement: Double
   private var stopped: Double?
   private var pace: TransferPace
-  /// Whether the request reads: its answer is no sign of work that takes long.
+  /// Whether the request reads: then a slow answer is not a sign that the store is doing long work.
   private let isReading: Bool
 
   private var sent: UInt64 = 0
@@ -25,12 +25,12 @@ final class HTTPTransfer {
   private var body: [UInt8]
   /// The bytes of an error's body so far.
   private var errorSize = 0
-  /// The reason for which a callback ended the request.
+  /// The reason why a callback ended the request.
   private(set) var failure: HTTPFailure?
 
-  /// The bytes of an error's body that are kept.
+  /// The number of bytes of an error's body that are kept.
   private static let errorLimit = 64 << 10
-  /// The bytes of an error's body that are awaited.
+  /// The number of bytes of an error's body that are awaited.
   private static let discardLimit = 1 << 20
   /// The maximum size of all headers of an answer.
   private static let headerLimit = 64 << 10
@@ -57,7 +57,7 @@ final class HTTPTransfer {
     return Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
   }
 
-  /// The answer, or nil if its status has not come.
+  /// The answer, or nil if its status has not arrived.
   var response: HTTPResponse? {
     status == 0 ? nil : HTTPResponse(status: status, headers: headers)
   }
@@ -73,8 +73,7 @@ final class HTTPTransfer {
   private static let (patience, cleanupPatience) = (0.5, 3.0)
 
   /// Whether the request is to be ended, because the operation was asked to stop and no bytes move.
-  /// One whose bytes move is completed: an object of which a part was sent is not sent
-  /// unnecessarily.
+  /// A request whose bytes move is completed, so that the sent part of an object is not wasted.
   var isCancelled: Bool {
     guard configuration.isStopping() else { return false }
     let now = Host.monotonicSeconds()
@@ -85,10 +84,10 @@ final class HTTPTransfer {
     return true
   }
 
-  /// Whether the request is to be ended, because so few bytes move that it would not end.
+  /// Whether the request is to be ended, because too few bytes move for it ever to end.
   ///
-  /// A store that needs long to do what was asked may send a space now and then meanwhile (S3 does
-  /// for the parts of an upload): it gets four times as long.
+  /// A store that needs a long time for a request may send a space now and then meanwhile (as S3
+  /// does for the parts of an upload): it gets four times as long.
   ///
   /// - Parameter moved: the bytes that have moved in both directions.
   func isStalled(_ moved: UInt64) -> Bool {
@@ -112,7 +111,8 @@ final class HTTPTransfer {
     pace.didPause(Host.monotonicSeconds() - start)
   }
 
-  /// Records that bytes moved. An answer that the host has a problem is no sign that it works.
+  /// Records that bytes moved. An answer that reports a problem of the host is not a sign that it
+  /// works.
   private func noteMovement() {
     lastMovement = Host.monotonicSeconds()
     if status < 500 { configuration.outages?.didHear() }
@@ -126,7 +126,7 @@ final class HTTPTransfer {
 // MARK: - The answer
 
 extension HTTPTransfer {
-  /// Receives a part of the body. Returns its size, or another number to end the request.
+  /// Receives a part of the body. Returns its size, or a different number to end the request.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
     report(.download, bytes.count)
     noteMovement()
@@ -148,10 +148,11 @@ extension HTTPTransfer {
     return bytes.count
   }
 
-  /// The announced size for which memory is reserved at most.
+  /// The maximum announced size for which memory is reserved.
   private static let reservedLimit = 16 << 20
 
-  /// Reserves memory for the announced size of the body, which would be copied while it grew.
+  /// Reserves memory for the announced size of the body, which would otherwise be copied as it
+  /// grows.
   private func reserveBody() {
     guard let field = headers.first(where: { $0.name == "content-length" }),
       let size = Int(field.value), size > body.capacity
@@ -169,7 +170,7 @@ extension HTTPTransfer {
     }
     let line = String(decoding: bytes, as: UTF8.self)
     if line.hasPrefix("HTTP/") {
-      // An answer of its own, such as 100 (Continue), may come before.
+      // A separate answer, such as 100 (Continue), may come first.
       let words = line.split(separator: " ", maxSplits: 2)
       status = words.count > 1 ? Int(words[1].prefix(3).filter(\.isNumber)) ?? 0 : 0
       headers = []
@@ -201,12 +202,12 @@ extension HTTPTransfer {
     room.copyBytes(from: portion)
     sent += UInt64(portion.count)
     report(.upload, portion.count)
-    // After it, because it may have waited.
+    // This comes after `onTransfer`, which may have waited.
     noteMovement()
     return portion.count
   }
 
-  /// Moves to an offset of the body: libcurl begins again if a kept connection was closed.
+  /// Moves to an offset of the body: libcurl starts over if a kept connection was closed.
   func seek(to offset: curl_off_t, origin: CInt) -> CInt {
     guard origin == 0, offset >= 0, UInt64(offset) <= source.count else {
       return CInt(CURL_SEEKFUNC_FAIL)
