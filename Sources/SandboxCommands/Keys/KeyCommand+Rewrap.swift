@@ -54,7 +54,7 @@ extension KeyCommand {
 }
 
 extension Repository {
-  /// Accepts the new snapshots in place of the old ones that this host accepts by their ids. Their
+  /// Accepts the new snapshots in place of old ones that this host accepts by their ids. The
   /// content is the same.
   ///
   /// - Parameters:

@@ -142,8 +142,8 @@ extension KeyCommand {
       return .done
     }
 
-    /// Refuses a signer that this host neither trusts nor has ever trusted: it is a mistyped one,
-    /// and the one that was meant would stay trusted.
+    /// Refuses a signer that this host neither trusts nor has ever trusted: it is probably
+    /// mistyped, and the intended signer would remain trusted.
     private func requireKnown(_ signer: Signer, in trust: TrustedSigners) throws(OperationError) {
       let known = ListedSigner.all(of: trust)
       if known.contains(where: { $0.signer == signer }) { return }
@@ -158,13 +158,13 @@ extension KeyCommand {
   }
 }
 
-/// The texts of signers on the command line.
+/// The signers given on the command line, as text.
 private enum SignerText {
   static func signer(_ text: String) throws -> Signer {
     do throws(SigningError) {
       return try Signer(text)
     } catch {
-      // The text is not quoted: it may be a key.
+      // The text is not quoted because it may be a key.
       throw UsageError(
         .invalidValue, "the signer cannot be used: \(error.reason)",
         hint: "a signer has 65 characters and begins with 'sbxsig1'; 'sandboxctl key list' prints "
@@ -214,7 +214,7 @@ struct ListedSigner {
     }
   }
 
-  /// The trust in a word.
+  /// The trust as a word.
   var state: String { isTrusted ? "yes" : "no" }
 
   /// The signer as a line of `key list --json`.

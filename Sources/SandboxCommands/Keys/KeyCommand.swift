@@ -225,7 +225,7 @@ extension KeyCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      // A passphrase is not asked for: whoever sets up a host that only writes has none.
+      // No passphrase is requested: a user who sets up a write-only host has none.
       let hasKey = repository.keys.named != nil
       let opened = try hasKey ? repository.open(console).repository : repository.open().repository
       guard opened.isEncrypted else {
@@ -246,7 +246,7 @@ extension KeyCommand {
 }
 
 extension Repository {
-  /// Refuses a change of keys before a new passphrase is asked for, if it cannot be made.
+  /// Refuses a change of keys that cannot be made, before a new passphrase is requested.
   fileprivate func requireIdentity(_ action: String, of name: String) throws {
     guard isEncrypted else {
       throw OperationError(
