@@ -84,7 +84,8 @@ extension CacheCommand {
       try console.result(table)
     }
 
-    /// Returns the repository of the command; nil if there is none, unless the option names it.
+    /// Returns the repository of the command; nil if there is none and the option does not name
+    /// one.
     private func own() throws -> (id: Digest, path: ByteString)? {
       do {
         let choice = try repository.choice()
@@ -133,7 +134,8 @@ extension CacheCommand {
 
     @OptionGroup var output: OutputOptions
 
-    /// In other commands `--all` is the length of a list, which the configuration may set for all.
+    /// In other commands, `--all` concerns the length of a list, and the configuration may set it
+    /// for all commands.
     static var ownOptions: Set<String> { ["all"] }
 
     static var precedence: [OptionPrecedence] {
@@ -188,7 +190,7 @@ extension CacheCommand {
       }
     }
 
-    /// Returns the only id that begins with some digits.
+    /// Returns the only id that begins with the given digits.
     private static func id(_ digits: String, among ids: [Digest]) throws -> Digest {
       let isValid = digits.utf8.count >= 4 && digits.utf8.count <= 2 * Digest.byteCount
       guard isValid, digits.allSatisfy({ $0.isASCII && $0.isHexDigit && !$0.isUppercase }) else {

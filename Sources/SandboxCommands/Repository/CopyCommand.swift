@@ -67,7 +67,7 @@ struct CopyCommand: SandboxCommand {
     let target = try other.open(console).repository
     console.suggested = repository.suggested
     let ids = try source.snapshots(named: snapshots, console)
-    // An error of the copy may be about either of the two.
+    // An error of the copy may concern either of the two repositories.
     console.suggested = SuggestedCommands()
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
@@ -96,7 +96,7 @@ struct CopyCommand: SandboxCommand {
   /// The connection to the other repository.
   private var otherRemote: RemoteOptions { targetRemote.options(besides: repository.remote) }
 
-  /// Prints which programs this one waits for: they may take long.
+  /// Prints the programs that this one waits for, which may take a long time.
   private func noteWait(for leases: [LeaseStatus], _ console: Console) {
     let copies = Sizes.count(leases.count, "other copy")
     let suffix = suggestedForTarget.suffixWithoutKey

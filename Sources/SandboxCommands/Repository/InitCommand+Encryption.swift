@@ -28,8 +28,8 @@ extension InitCommand {
     return nil
   }
 
-  /// Refuses to create a key that would never be seen: the recovery key is a secret, which is not a
-  /// member of JSON, and `--quiet` prints nothing.
+  /// Refuses to create a key that would never be seen: the recovery key is a secret, so JSON output
+  /// does not contain it, and `--quiet` prints nothing.
   private func requireRecoveryKey() throws {
     guard encryption.recoveryKey == nil, output.json || output.quiet else { return }
     throw UsageError(
@@ -54,12 +54,12 @@ extension InitCommand {
       hint: "use '--passphrase', or '--plain' on a disk that is encrypted as a whole")
   }
 
-  /// Creates the repository. The recovery key is saved or printed before, so it is never lost.
+  /// Creates the repository. The recovery key is saved or printed first, so that it is never lost.
   func create(
     in storage: any Storage, _ keys: NewEncryption?, as choice: RepositoryOptions.Choice,
     _ console: Console
   ) throws -> Repository {
-    // From here on a signal ends the creation in order.
+    // From here on, a signal ends the creation cleanly.
     try StopSignals.watch()
     var saved: FileIdentity?
     var isPrinted = false
@@ -73,7 +73,7 @@ extension InitCommand {
       made = try Repository.create(in: storage, program: Version.text, keys: keys?.keys) {
         repository throws(StoreError) in
         isPreparing = true
-        // Before the repository exists, so that there is none without a key.
+        // This comes before the repository exists, so that there is never one without a key.
         if let passphrase = keys?.passphrase {
           try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
         }
@@ -134,8 +134,8 @@ extension InitCommand {
     return true
   }
 
-  /// Removes the recovery key of a repository that was not created. It stays if the repository may
-  /// exist: `repository.json` may have its name and not be durable.
+  /// Removes the recovery key of a repository that was not created. The key stays if the repository
+  /// may exist: `repository.json` may have its final name without being durable.
   private func discardRecoveryKey(
     _ saved: FileIdentity, in storage: any Storage, _ console: Console
   ) {

@@ -124,7 +124,7 @@ struct InitCommand: SandboxCommand {
     return file
   }
 
-  /// Writes the options of the connection to the configuration, which the repository needs as well.
+  /// Writes the options of the connection to the configuration, which the repository also needs.
   private func enterConnection(_ console: Console) throws {
     var lines = remote.values.map { Configuration.Edit.Line($0.name, path: $0.value) }
     if remote.s3PathStyle { lines.append(Configuration.Edit.Line(flag: "s3-path-style")) }

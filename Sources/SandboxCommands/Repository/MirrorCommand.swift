@@ -52,10 +52,11 @@ struct MirrorCommand: SandboxCommand {
       to, targetRemote.options(besides: change.repository.remote).settings)
     try choice.requireAnotherLocation(than: mirror)
     let source = try choice.open(console).repository
-    // The mirror would get the older key file, and lose what only the newest one opens.
+    // The mirror would get the older key file, and data that only the newest one opens would be
+    // lost.
     try source.requireWritable()
     try choice.requireApart(from: mirror)
-    // An error from here on may be about either of the two.
+    // An error from here on may concern either of the two repositories.
     console.suggested = SuggestedCommands()
     let record = MirrorRecord(of: mirror)
     let isExpected = record.exists && !allowNew
@@ -217,7 +218,7 @@ extension RepositoryMirror.Place {
 }
 
 extension RepositoryMirror.Amount {
-  /// The numbers of objects; the packs are last.
+  /// The numbers of objects, with the packs last.
   fileprivate var text: String {
     "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(indexes, "index object")), "
       + Sizes.count(packs, "pack")

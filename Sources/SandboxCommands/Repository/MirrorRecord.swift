@@ -3,10 +3,11 @@ internal import Codecs
 internal import RemoteStorage
 internal import SystemIO
 
-/// The record that this host made a mirror in a place, in a file of the user's data directory.
+/// The record, in a file of the user's data directory, that this host made a mirror in a place.
 ///
-/// If the place is empty later, the disk of the mirror is probably not mounted. A new mirror would
-/// then fill the disk below its directory, and nobody would notice that the other one grows old.
+/// If the place is later empty, the mirror's disk is probably not mounted. A new mirror would then
+/// fill the disk that contains the mount point, and nobody would notice that the real mirror is out
+/// of date.
 struct MirrorRecord {
   /// The files of a mirror; nil without a data directory.
   private let directory: ByteString?
@@ -42,7 +43,7 @@ struct MirrorRecord {
       hint: "mount its disk; '--allow-new' makes a new mirror there")
   }
 
-  /// Records the mirror. Without a record only the check is missing.
+  /// Records the mirror. Without a record, only the check of the place is omitted.
   func save() {
     guard let directory else { return }
     _ = try? Directory.make(path: directory, permissions: 0o700).openOrCreate(name)
