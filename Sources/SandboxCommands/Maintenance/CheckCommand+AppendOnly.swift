@@ -35,7 +35,7 @@ extension CheckCommand {
     return .goalNotMet
   }
 
-  /// Returns the sentence at the end.
+  /// Returns the final sentence.
   private static func conclusion(_ results: [ProtectionCheck.Result]) -> String {
     let outcomes = results.flatMap { [$0.replacement, $0.removal] }
     if outcomes.contains(.possible) {
@@ -78,7 +78,7 @@ extension ProtectionCheck.Result {
 }
 
 extension String {
-  /// Returns the text with spaces up to a number of characters.
+  /// Returns the text padded with spaces to a number of characters.
   fileprivate func padding(to width: Int) -> String {
     self + String(repeating: " ", count: max(0, width - count))
   }

@@ -91,7 +91,7 @@ struct CheckCommand: SandboxCommand {
       }
     }
     for line in excerpt.remainder { try console.result(line) }
-    // Objects that an older key file does not open are intact: a repair would only remove them.
+    // Objects that an older key file does not open are intact, so a repair would only remove them.
     let hints = checked.writeRefusal == nil ? self.hints(report, console.suggested) : []
     try output.show(
       [report.json(hints: hints.map(\.text))], lines: report.lines(reading), console)
@@ -101,7 +101,7 @@ struct CheckCommand: SandboxCommand {
     return (report.status, Found(report: report, hosts: result.hosts))
   }
 
-  /// A remedy for what was found.
+  /// A remedy for a finding.
   private struct Hint {
     let text: String
     /// Whether it is also printed on standard error with `--json`.
@@ -209,7 +209,7 @@ extension RepositoryCheck.Finding {
   /// Whether the finding affects a snapshot, or may affect one.
   var isDamage: Bool { if case .remark = self { false } else { true } }
 
-  /// The finding as text after its word.
+  /// The finding as text, after the word for its kind.
   fileprivate var text: String {
     switch self {
     case .damage(let object, let reason, _), .remark(let object, let reason):
@@ -268,7 +268,7 @@ extension RepositoryCheck.Finding {
 }
 
 extension RepositoryCheck.Report {
-  /// The exit status: `done` if everything can be restored, of snapshots that are accepted.
+  /// The exit status: `done` if everything in the accepted snapshots can be restored.
   fileprivate var status: ExitStatus {
     if damaged > 0 || costs > 0 || untrusted > 0 { return .damaged }
     return unreadable > 0 ? .doneInPart : .done

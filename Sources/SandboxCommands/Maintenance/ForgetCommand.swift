@@ -78,8 +78,8 @@ struct ForgetCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  /// The rules stay for another repository: without them none could be given in addition to those
-  /// of the file, and each keeps more snapshots.
+  /// The rules also apply to another repository: without them, no rule could be given in addition
+  /// to those in the file, and each rule keeps more snapshots.
   static var precedence: [OptionPrecedence] {
     OptionPrecedence.oneOf([OptionPrecedence.arguments], ["app", "host", "tag", "this-host"])
       + OptionPrecedence.oneOf(["host"], ["this-host"])
@@ -91,7 +91,7 @@ struct ForgetCommand: SandboxCommand {
   static var needs: [OptionNeed] { OptionNeed.of("max-unused", "repack-small", other: "prune") }
 
   func run(_ console: Console) throws -> ExitStatus {
-    // 'latest' would name another snapshot than the one of that app, host or tag.
+    // 'latest' would name a snapshot other than the latest of that app, host or tag.
     if !snapshots.isEmpty, !filter.isEmpty { throw SnapshotFilterOptions.namedAsWell }
     if !snapshots.isEmpty, thisHost {
       throw UsageError(
@@ -117,7 +117,7 @@ struct ForgetCommand: SandboxCommand {
   }
 
   /// The record of the last run with the same rules; nil without `--at-most` or rules, for named
-  /// snapshots, to which the option does not apply, and if the repository cannot be opened.
+  /// snapshots (to which the option does not apply), and if the repository cannot be opened.
   private var stamp: RunStamp? {
     guard atMost != nil, snapshots.isEmpty, !keep.rules.isEmpty,
       let opened = try? repository.open().repository
@@ -201,7 +201,7 @@ struct ForgetCommand: SandboxCommand {
       hint: "give a rule, for example '--keep-daily 7', or name the snapshots to remove")
   }
 
-  /// Returns the plan, and prints warnings about damaged snapshots, also if it is refused.
+  /// Returns the plan, and prints warnings about damaged snapshots, even if the plan is refused.
   private func makePlan(
     _ operation: inout ForgetOperation, _ console: Console
   ) throws -> RetentionPlan {
@@ -226,8 +226,8 @@ struct ForgetCommand: SandboxCommand {
     return plan
   }
 
-  /// The snapshots that take part. A name that this host had before is not added: machines that
-  /// were cloned with their machine ID cannot be told from one that was renamed.
+  /// The snapshots that take part. A former name of this host is not added: machines that were
+  /// cloned together with their machine ID cannot be distinguished from one that was renamed.
   private var selection: SnapshotFilterOptions {
     var selection = filter
     if thisHost { selection.hosts.append(Host.name) }
@@ -326,11 +326,12 @@ private final class RetainTimes {
   }
 
   private var known: [Key: [RetainedItem: Int64]] = [:]
-  /// The first mistake in a policy: without the policy it is unknown how long it keeps snapshots.
+  /// The first mistake in a policy. Without a valid policy, it is unknown how long it keeps
+  /// snapshots.
   private(set) var mistake: (any Error)?
 
   /// Returns the seconds for which the policy of a snapshot, or the default one of its layout,
-  /// keeps it; nil if neither says so.
+  /// keeps it; nil if neither specifies it.
   func seconds(_ head: SnapshotHead) -> Int64? {
     let item: RetainedItem? =
       switch head.reason {

@@ -66,7 +66,7 @@ extension LeaseStatus {
 }
 
 extension Processes.Presence {
-  /// The state of a program, or nil if this host cannot find it out.
+  /// The state of a program, or nil if this host cannot determine it.
   fileprivate var word: String? {
     switch self {
     case .running: "running"

@@ -96,8 +96,8 @@ struct PruneOptions: ParsableArguments {
   /// Prunes a repository and prints the result; or, with `without`, prints the plan for the
   /// repository without these snapshots.
   ///
-  /// - Parameter mayRemoveAll: whether no snapshot may be left, because the user has just removed
-  ///   the last one.
+  /// - Parameter mayRemoveAll: whether it is permitted that no snapshot is left, because the user
+  ///   has just removed the last one.
   func run(
     _ repository: Repository, without removed: Set<SnapshotID>?, mayRemoveAll: Bool = false,
     progress: ProgressOptions, output: OutputOptions, _ console: Console

@@ -197,7 +197,7 @@ extension PackRepair.Report {
 }
 
 extension RepairCommand {
-  /// `sandboxctl repair snapshots`: writes snapshots again without what is lost.
+  /// `sandboxctl repair snapshots`: writes snapshots again without the lost data.
   struct Snapshots: SandboxCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
