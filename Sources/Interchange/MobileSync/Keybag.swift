@@ -2,7 +2,7 @@ internal import Codecs
 
 /// The keybag of an iTunes or Finder backup: the keys of the protection classes, each wrapped with
 /// a key of the backup's password. (Manifest.plist, "BackupKeyBag"; Apple Platform Security,
-/// "Keybags for Data Protection". The form is that of published readers: iphone-dataprotection,
+/// "Keybags for Data Protection". The format follows published readers: iphone-dataprotection,
 /// iphone_backup_decrypt.)
 ///
 /// It is a sequence of items: a tag of 4 letters, a length of 32 bits (big-endian), and the value.
@@ -28,12 +28,12 @@ struct Keybag: Sendable, Hashable {
     var wrapping: UInt32 = 0
     var wrapped: [UInt8] = []
 
-    /// Whether the password unwraps the key, and not a key in the device.
+    /// Whether the password unwraps the key, rather than a key in the device.
     var isWrappedByPassword: Bool { wrapping & 2 != 0 }
   }
 
-  /// The limits of a keybag: 10 million and 10,000 rounds are what Apple's programs write, and 20
-  /// million take up to 20 seconds.
+  /// The limits of a keybag: Apple's programs write 10 million and 10,000 rounds, and 20 million
+  /// take up to 20 seconds.
   enum Limit {
     static let bytes = 64 << 10
     static let classes = 64
@@ -115,13 +115,13 @@ final class ClassKeys: Sendable {
 
   init(_ keys: [UInt32: Key]) { self.keys = keys }
 
-  /// Returns a key wrapped with that of a class; nil if there is no such class.
+  /// Returns a key, wrapped with that of a class; nil if there is no such class.
   func wrap(_ key: Key, class number: UInt32) -> WrappedKey? {
     guard let own = keys[number] else { return nil }
     return WrappedKey(classNumber: number, wrapped: KeyWrap.wrap(key.bytes, with: own.bytes))
   }
 
-  /// Returns the key that was wrapped with that of its class, or the reason why it cannot be.
+  /// Returns the key that was wrapped with that of its class, or the reason why that is impossible.
   func unwrap(_ key: WrappedKey) -> Result<Key, UnwrapFault> {
     guard !key.wrapped.isEmpty else {
       return .failure(UnwrapFault(reason: "its key is damaged"))
@@ -161,8 +161,8 @@ struct WrappedKey: Hashable, Sendable {
     wrapped = Array(bytes[4...])
   }
 
-  /// The key of a content whose key has another length: without one, the encrypted content would be
-  /// taken for a plain one.
+  /// The key for a content whose key has an invalid length: without a key, the encrypted content
+  /// would be treated as plain.
   static let damaged = WrappedKey(classNumber: 0, wrapped: [])
 }
 

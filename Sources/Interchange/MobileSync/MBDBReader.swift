@@ -5,8 +5,8 @@ internal import SystemIO
 ///
 /// After the header `mbdb` 05 00 each record has five strings (domain, path, link target, SHA-1 of
 /// the content, key), numbers, and pairs of strings for extended attributes. A string is a length
-/// of 16 bits and its bytes; FFFF is no string. Numbers are big-endian. (The iPhone Wiki, "iTunes
-/// Backup", "Manifest.mbdb".)
+/// of 16 bits and its bytes; FFFF means no string. Numbers are big-endian. (The iPhone Wiki,
+/// "iTunes Backup", "Manifest.mbdb".)
 struct MBDBReader: ~Copyable {
   private var input: Input
 
@@ -14,7 +14,7 @@ struct MBDBReader: ~Copyable {
 
   /// Begins to read a manifest.
   ///
-  /// - Throws: a fault if the header is a different one.
+  /// - Throws: a fault if the header is different.
   init(_ file: consuming Descriptor) throws(ManifestFault) {
     input = Input(file)
     guard try input.bytes(Self.magic.count) == Self.magic else {
@@ -149,7 +149,7 @@ struct MBDBReader: ~Copyable {
   }
 }
 
-/// The reason why a manifest cannot be read, or not further than to a position.
+/// The reason why a manifest cannot be read, or not beyond a position.
 struct ManifestFault: Error, Hashable, Sendable {
   /// A sentence about the manifest without a full stop.
   let reason: String

@@ -9,7 +9,7 @@ struct ManifestDatabase: ~Copyable {
   /// small file any number of them.
   private var rest: UInt64
 
-  /// The number of bytes that the name of a row's content takes at least.
+  /// The minimum number of bytes that the name of a row's content takes.
   private static let bytesPerRow: UInt64 = 40
 
   /// Begins to read the table of files.
@@ -31,7 +31,8 @@ struct ManifestDatabase: ~Copyable {
 
   /// Returns the apps that have data. Damage ends the list: the rows themselves report it.
   ///
-  /// All rows are counted here, and not selected by SQLite, which would not end in a damaged table.
+  /// The rows are counted and filtered here instead of by SQLite, which would not end on a damaged
+  /// table.
   func apps() -> Set<ByteString> {
     var (apps, last, rest): (Set<ByteString>, [UInt8], UInt64) = ([], [], self.rest)
     while rest > 0, (try? domains.step()) == true {
@@ -51,7 +52,7 @@ struct ManifestDatabase: ~Copyable {
     return try database.prepare("SELECT fileID, domain, relativePath, flags, file FROM Files")
   }
 
-  /// Whether `Files` is a table, and not a view or a virtual table, which can execute code.
+  /// Whether `Files` is a table, rather than a view or a virtual table, which can execute code.
   private static func hasTable(_ database: SQLiteDatabase) throws(SQLiteError) -> Bool {
     let found = try database.prepare(
       "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = 'Files'")
@@ -75,7 +76,7 @@ struct ManifestDatabase: ~Copyable {
   }
 }
 
-/// A row of Manifest.db as it is stored. Any thread can read the record in it.
+/// A row of Manifest.db as stored. Any thread can decode its record.
 struct ManifestRow: Sendable {
   let fileID: [UInt8]?
   let domain: [UInt8]

@@ -3,9 +3,9 @@ internal import SystemIO
 
 /// The log or the journal beside Manifest.db, with the pages that are not in the database.
 ///
-/// A program that has the database of a backup open, or is interrupted, leaves transactions there,
-/// and SQLite merges them when it opens the database. The backup is only read here: the log is
-/// copied into an unnamed file, so that no other program changes it after it was verified.
+/// A program that has a backup's database open, or was interrupted, leaves transactions there, and
+/// SQLite merges them when it opens the database. Here, the backup is only read: the log is copied
+/// into an unnamed file, so that no other program can change it after it was verified.
 final class ManifestLog {
   private let overlay: PageOverlay
   private let copy: Descriptor
@@ -19,7 +19,7 @@ final class ManifestLog {
 
   /// The maximum size of a log or journal in bytes. Programs merge a log far more often.
   private static let sizeLimit: UInt64 = 1 << 30
-  /// The size in bytes of a write-ahead log's header, which has no effect alone.
+  /// The size in bytes of a write-ahead log's header, which has no effect by itself.
   private static let headerSize: UInt64 = 32
 
   private init(_ overlay: PageOverlay, in copy: consuming Descriptor) {
@@ -54,7 +54,7 @@ final class ManifestLog {
         if member == .journal { return nil }
         throw ManifestFault(reason: "it has no complete transaction")
       }
-      // A journal may undo a change of the page size, but a log never contains one.
+      // A journal may undo a change of the page size, but a log never contains such a change.
       if member == .log, let own = base.pageSize, own != overlay.pageSize {
         throw LogRefusal.otherPageSize(log: overlay.pageSize, database: own)
       }
@@ -99,7 +99,7 @@ final class ManifestLog {
     return parser.overlay()
   }
 
-  /// Writes the pages into a database, which gets its size.
+  /// Writes the pages into a database and sets its size.
   func merge(into database: borrowing Descriptor) throws(SystemError) {
     try database.truncate(to: overlay.size)
     var buffer: [UInt8] = []
@@ -110,7 +110,7 @@ final class ManifestLog {
   }
 }
 
-/// Copies of files of a backup without a name, which only this user can read.
+/// Unnamed copies of a backup's files, which only this user can read.
 enum PrivateCopy {
   /// The number of bytes that are copied at once.
   private static let portion = 1 << 20
@@ -137,7 +137,7 @@ enum PrivateCopy {
 
 extension MobileSyncBackup {
   /// Returns a copy of the plain database with the transactions of the journal and the log beside
-  /// it; nil if they have no effect. One that cannot be merged is reported.
+  /// it; nil if they have no effect. A journal or log that cannot be merged is reported.
   ///
   /// As in SQLite, the journal first undoes an interrupted transaction, then the log adds pages.
   func mergedDatabase(
@@ -176,7 +176,7 @@ extension MobileSyncBackup {
   }
 
   /// Reports the log and the journal beside an encrypted database. No program is known to write one
-  /// there, so whether and with which key it would be encrypted is not defined.
+  /// there, so it is not defined whether, and with which key, it would be encrypted.
   func reportLogsOfEncryptedDatabase(in skipped: inout SkippedEntries) {
     for member in [DatabaseMember.journal, .log] {
       do throws(ManifestFault) {

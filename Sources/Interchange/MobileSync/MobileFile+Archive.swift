@@ -6,11 +6,11 @@ extension MobileFile {
   /// one.
   static let archiveLimits = PropertyList.Limits(bytes: 1 << 20, depth: 16, objects: 20_000)
 
-  /// Reads the column `file` of Manifest.db: an `MBFile` in a binary property list by
+  /// Reads the column `file` of Manifest.db: an `MBFile` in a binary property list from
   /// NSKeyedArchiver, whose objects refer to each other by number.
   ///
-  /// The objects may be in any order. Data is an object of its own, a dictionary with `NS.data`, or
-  /// such a dictionary that refers to the data. No reference is followed more than three times.
+  /// The objects may be in any order. Data is a separate object, a dictionary with `NS.data`, or a
+  /// dictionary whose `NS.data` refers to the data. No reference is followed more than three times.
   init(archive: [UInt8]) throws(RecordFault) {
     if let members = UsualArchive.members(of: archive) {
       try self.init(members)
@@ -64,7 +64,7 @@ extension MobileFile {
   }
 }
 
-/// The members of an archived `MBFile` as they are stored. Missing numbers are 0.
+/// The members of an archived `MBFile` as stored. Missing numbers are 0.
 struct ArchivedMembers: Hashable, Sendable {
   var mode: Int64?
   var size: Int64 = 0

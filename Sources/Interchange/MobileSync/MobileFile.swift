@@ -5,7 +5,7 @@ internal import SystemIO
 struct MobileFile: Hashable, Sendable {
   /// The type and the permissions, as in `st_mode`; nil if they are not recorded.
   var mode: UInt16?
-  /// The size in bytes when the backup began with the file. That of a live database often differs
+  /// The size in bytes when the backup of the file began. That of a live database often differs
   /// from the size of its content.
   var size: UInt64 = 0
   var owner: UInt32 = 0
@@ -24,10 +24,10 @@ struct MobileFile: Hashable, Sendable {
   var key: WrappedKey?
   /// The SHA-1 of the stored content, which only system domains have.
   var digest: [UInt8]?
-  /// The extended attributes with the names that they have on the device.
+  /// The extended attributes under their names on the device.
   var attributes: [ForeignEntry.Attribute] = []
 
-  /// The class of files whose app asks for none.
+  /// The class of files whose app does not request one.
   static let usualProtectionClass: UInt8 = 3
 
   /// The type of a file, by the bits of `S_IFMT`.
@@ -35,7 +35,8 @@ struct MobileFile: Hashable, Sendable {
     case file, directory, symlink
   }
 
-  /// The type by the mode; nil if it is not recorded or not one that a backup contains.
+  /// The type according to the mode; nil if the mode is not recorded or the type does not occur in
+  /// backups.
   var kind: Kind? {
     switch (mode ?? 0) & 0o170000 {
     case 0o100000: .file

@@ -18,9 +18,9 @@ extension MobileRecord {
       file: ContentVersion.StoredFile(file))
   }
 
-  /// The digest of everything in the manifest that changes with the content: the device gives a
-  /// file another time of its last status change with each change of its content. The key is
-  /// compared as a precaution: contents with different keys are taken for different ones.
+  /// The digest of everything in the manifest that changes with the content: the device updates a
+  /// file's time of the last status change whenever its content changes. The key is compared as a
+  /// precaution: contents with different keys count as different.
   private var facts: Digest {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(512)
@@ -40,8 +40,8 @@ extension MobileRecord {
     return Blake2b.hash(bytes)
   }
 
-  /// Whether a later change of the content would have changed the facts. Programs other than
-  /// devices record neither inodes nor status changes: theirs are never settled.
+  /// Whether a later change of the content would have changed the facts. Writers other than devices
+  /// record neither inodes nor status changes, so their contents never count as settled.
   private func isSettled(at time: Timestamp?) -> Bool {
     guard let time, file.inode != 0, file.changed != 0 else { return false }
     let (limit, overflow) = max(file.modified, file.changed)

@@ -13,7 +13,7 @@ package struct MobileSyncBackup: ~Copyable {
   package let isEncrypted: Bool
   /// The keys of an encrypted backup.
   let keys: ClassKeys?
-  /// The wrapped key of Manifest.db; nil if it is not encrypted.
+  /// The wrapped key of Manifest.db; nil if that is not encrypted.
   let manifestKey: [UInt8]?
   /// Faults of the backup as a whole.
   private(set) var remarks = SkippedEntries()
@@ -121,7 +121,7 @@ package struct MobileSyncBackup: ~Copyable {
     return keys
   }
 
-  /// Runs calls of the system about the backup.
+  /// Runs system calls on the backup.
   static func system<Value: ~Copyable>(
     _ subject: ByteString, _ body: () throws(SystemError) -> Value
   ) throws(InterchangeError) -> Value {
@@ -138,6 +138,6 @@ package final class BackupPassword: Sendable {
   /// Takes over a password, in UTF-8.
   package init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
 
-  /// Returns a copy of the password in memory of its own.
+  /// Returns a copy of the password in separate memory.
   func copy() -> SecretBytes { bytes.withBytes { SecretBytes(copying: $0) } }
 }

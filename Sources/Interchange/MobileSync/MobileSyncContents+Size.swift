@@ -3,13 +3,14 @@ internal import DatabaseCapture
 internal import SystemIO
 
 extension MobileSyncContents {
-  /// Refuses a content that is shorter than the manifest records and thus lost its end.
+  /// Refuses a content that is shorter than the manifest records, and has thus lost its end.
   ///
   /// A device records the size of a file before it sends the content. A database in use may become
   /// shorter in between (`VACUUM`), and so may its log and its journal (a checkpoint, a commit).
-  /// But a database also has its size in its header. A content whose SHA-1, as sent, is in the
-  /// manifest is compared with that instead. An encrypted content with valid padding at its end is
-  /// complete, because the device pads what it sends: then the app made the file shorter.
+  /// But a database also has its size in its header. If the SHA-1 of a content as sent is in the
+  /// manifest, the content is compared with that instead. An encrypted content with valid padding
+  /// at its end is complete, because the device pads the data that it sends: then the app made the
+  /// file shorter.
   ///
   /// - Parameters:
   ///   - size: the size of the content, less than the recorded one.

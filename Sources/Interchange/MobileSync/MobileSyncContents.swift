@@ -1,13 +1,13 @@
 internal import Synchronization
 internal import SystemIO
 
-/// The contents of a backup by their names, which are in the directories of their first two digits
-/// or beside the manifest. The directories stay open. Safe to use from any thread.
+/// The contents of a backup by name. They are in directories named by the first two digits, or
+/// beside the manifest. The directories stay open. Safe to use from any thread.
 final class MobileSyncContents: Sendable {
   private let root: Directory
   /// Whether the contents are usually in directories.
   private let hasDirectories: Bool
-  /// The directories by the number of their name.
+  /// The directories, indexed by the number in their name.
   private let directories = Mutex([DirectoryState](repeating: .unknown, count: 256))
 
   /// The state of a directory of contents.

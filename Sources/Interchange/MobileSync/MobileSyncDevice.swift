@@ -35,8 +35,8 @@ package struct MobileSyncDevice: Hashable, Sendable {
   /// Creates an empty description.
   package init() {}
 
-  /// Returns an identifier for a device that has none, in the form of old ones (40 hexadecimal
-  /// digits): readers find the password of a backup by it, and it distinguishes devices.
+  /// Returns an identifier for a device that has none, in the old form (40 hexadecimal digits): it
+  /// distinguishes devices, and readers use it to find the password of a backup.
   ///
   /// - Parameter identity: a name of the device that stays the same.
   package static func identifier(for identity: String) -> String {
@@ -63,7 +63,7 @@ struct MobileSyncProperties {
     manifestKey = Self.data(manifest["ManifestKey"])
     snapshotState = status?["SnapshotState"]?.stringValue
     let lockdown = manifest["Lockdown"]
-    // An empty text is one that its writer did not know.
+    // An empty text means that the writer did not know the value.
     func text(_ key: String, _ infoKey: String) -> String? {
       [lockdown?[key]?.stringValue, info?[infoKey]?.stringValue].compactMap(\.self)
         .first { !$0.isEmpty }

@@ -43,8 +43,8 @@ package struct MobileSyncDomains: Sendable {
     return (ByteString(parts[0]), LogicalName(ByteString(parts[1])))
   }
 
-  /// Returns the app with the longest identifier that the extension's begins with: an extension's
-  /// identifier is its app's with further components (App Extension Programming Guide).
+  /// Returns the app with the longest identifier that is a prefix of the extension's: an
+  /// extension's identifier is its app's with further components (App Extension Programming Guide).
   private func app(ofExtension identifier: ByteString) -> ByteString? {
     var parts = identifier.bytes
     while let dot = parts.lastIndex(of: UInt8(ascii: ".")) {
@@ -55,7 +55,7 @@ package struct MobileSyncDomains: Sendable {
     return nil
   }
 
-  /// Returns the domain and the path in it of a logical path, or nil if it is outside of the
+  /// Returns the domain and the path in it of a logical path, or nil if it is outside the
   /// containers that a backup has. The reverse of `container(of:)`.
   package static func domain(of path: [ByteString]) -> (domain: ByteString, inner: [ByteString])? {
     guard let location = try? LogicalPath(ByteString(joining: path)).location else { return nil }

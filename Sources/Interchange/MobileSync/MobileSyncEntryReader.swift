@@ -2,7 +2,8 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Makes entries of the records of a backup, and opens their contents. Safe to use from any thread.
+/// Converts the records of a backup to entries, and opens their contents. Safe to use from any
+/// thread.
 struct MobileSyncEntryReader: Sendable {
   let domains: MobileSyncDomains
   let contents: MobileSyncContents
@@ -12,19 +13,19 @@ struct MobileSyncEntryReader: Sendable {
   let madeAt: Timestamp?
   /// Whether the manifest is Manifest.db.
   let hasDirectories: Bool
-  /// The contents of the last import; nil if they are not asked for.
+  /// The contents of the last import; nil if they are not requested.
   var known: KnownContents?
 
   /// The limit of an attribute's name in bytes (XATTR_NAME_MAX).
   private static let attributeNameLimit = 255
 
-  /// The last domain and its container: most rows have that of the row before.
+  /// The last domain and its container: most rows have the same domain as the row before.
   struct LastContainer {
     fileprivate var domain: ByteString = ""
     fileprivate var container: [ByteString] = []
   }
 
-  /// Returns the entry of a record. That of a file is as yet without its size.
+  /// Returns the entry of a record. The size of a file is not set yet.
   func entry(
     of record: MobileRecord, _ last: inout LastContainer, skipping skipped: inout SkippedEntries
   ) throws(RecordFault) -> ForeignEntry {
@@ -68,7 +69,7 @@ struct MobileSyncEntryReader: Sendable {
     return target
   }
 
-  /// Returns the attributes under the names that Linux permits: a user's begin with `user.`.
+  /// Returns the attributes under names that Linux permits, which begin with `user.`.
   private static func attributes(
     of record: MobileRecord, _ kind: MobileFile.Kind, skipping skipped: inout SkippedEntries
   ) -> [ForeignEntry.Attribute] {
@@ -94,7 +95,7 @@ struct MobileSyncEntryReader: Sendable {
 
   // MARK: - Contents
 
-  /// Takes the content of a file from the last import. Returns false if it has to be read.
+  /// Takes the content of a file from the last import. Returns false if it must be read.
   func addKnownContent(
     of record: MobileRecord, to entry: inout ForeignEntry
   ) throws(RecordFault) -> Bool {
@@ -145,7 +146,7 @@ struct MobileSyncEntryReader: Sendable {
         reason: "its content has \(payload.size) bytes, and the manifest records "
           + "\(record.file.size)", isPropertyOnly: true)
     } else if known != nil {
-      // A content of another size is that of a database in use: it is read each time.
+      // A content of a different size belongs to a database in use: it is read each time.
       entry.version = record.version(in: madeAt, stored: payload.status)
     }
   }

@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// The keys of an encrypted backup that is written, and their form in its property lists.
+/// The keys of an encrypted backup that is being written, and their form in its property lists.
 ///
 /// Each protection class has a random key, which the keybag contains wrapped with a key of the
-/// password. Each content has a random key of its own, wrapped with that of its class, and so has
-/// the manifest. A key encrypts one content only: the initialization vector is zeros.
+/// password. Each content has its own random key, wrapped with that of its class, and so does the
+/// manifest. A key encrypts only one content, because the initialization vector is all zeros.
 package final class MobileSyncKeys: Sendable {
   /// `BackupKeyBag` of Manifest.plist.
   let keybag: [UInt8]
@@ -32,7 +32,7 @@ package final class MobileSyncKeys: Sendable {
     let middle = PasswordKey.derive(
       from: password.bytes, salt: first.salt, rounds: firstRounds, hash: .sha256)
     let outer = PasswordKey.derive(from: middle, salt: salt, rounds: rounds, hash: .sha1)
-    // The key of a checksum that no reader of backups knows, wrapped as those of the classes.
+    // The key of a checksum that no reader of backups knows, wrapped like those of the classes.
     let checksum = KeyWrap.wrap(SecretBytes.random(count: BlockCipher.keySize), with: outer)
     var bag = KeybagWriter(checksum: checksum, salt: salt, rounds: rounds, first: first)
     var keys: [UInt32: ClassKeys.Key] = [:]
@@ -48,10 +48,11 @@ package final class MobileSyncKeys: Sendable {
       classes.wrap(database, class: UInt32(MobileFile.usualProtectionClass))?.encoded ?? []
   }
 
-  /// Returns a keybag for a plain backup, which has one, too: nothing is encrypted with its keys.
+  /// Returns the keybag for a plain backup, which also has one, although nothing is encrypted with
+  /// its keys.
   ///
   /// It is that of the empty password, without the derivation of iOS 10.2 and with zeros as the key
-  /// of the checksum, as in backups of Apple's programs. Some readers need it to open a backup.
+  /// of the checksum, as in backups from Apple's programs. Some readers need it to open a backup.
   static func plainKeybag() -> [UInt8] {
     let salt = SecretBytes.publicRandom(count: saltSize)
     let none: [UInt8] = []
@@ -71,7 +72,8 @@ package final class MobileSyncKeys: Sendable {
   /// The size of a salt in bytes.
   private static let saltSize = 20
 
-  /// Creates the key of a content of a class (`classNumbers`), and wraps it as the manifest has it.
+  /// Creates the key of a content of a class (`classNumbers`), and wraps it in the form that the
+  /// manifest stores.
   func makeKey(class number: UInt8) -> (key: ClassKeys.Key, wrapped: WrappedKey) {
     let key = ClassKeys.Key(SecretBytes.random(count: BlockCipher.keySize))
     guard let wrapped = classes.wrap(key, class: UInt32(number)) else {

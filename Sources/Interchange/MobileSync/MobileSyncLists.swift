@@ -3,7 +3,7 @@ internal import DeviceDiscovery
 internal import SandboxModel
 internal import SystemIO
 
-/// The property lists of a backup that is written.
+/// The property lists of a backup that is being written.
 struct MobileSyncLists {
   let device: MobileSyncDevice
   /// The domains of the files.
@@ -11,9 +11,9 @@ struct MobileSyncLists {
   /// The keys of an encrypted backup.
   let keys: MobileSyncKeys?
 
-  /// A version of iOS whose backups have the form that is written. Readers decide by the version
-  /// where contents are, how a key is derived, and whether Manifest.db is encrypted. The form is
-  /// that of 10.2, which pyiosbackup takes for an older one.
+  /// A version of iOS whose backups have the form that is written. Readers use the version to
+  /// decide where contents are, how a key is derived, and whether Manifest.db is encrypted. The
+  /// form is that of 10.2, but pyiosbackup treats that version as an older one.
   private static let version = "10.3"
 
   /// The version of the device if its backups have this form and readers can compare it.
@@ -51,14 +51,14 @@ struct MobileSyncLists {
   }
 
   /// The containers by identifier: the apps, and the extensions and groups with files. A device
-  /// accepts no file of a container that is not listed.
+  /// does not accept files of containers that are not listed.
   private var containers: [PropertyList.Member] {
     var listed: [ByteString: (contentClass: String, build: String?)] = [:]
     for domain in domains {
       guard let (name, contentClass) = MobileSyncDomains.listedContainer(of: domain) else {
         continue
       }
-      // Of an app and a group with one identifier the app is listed.
+      // If an app and a group have the same identifier, the app is listed.
       if listed[name]?.contentClass == "Data/Application" { continue }
       listed[name] = (contentClass, nil)
     }
@@ -77,7 +77,7 @@ struct MobileSyncLists {
   }
 
   private var manifest: PropertyList {
-    // Readers expect a text, which is empty if it is not known.
+    // Readers expect a text, which is empty if the value is unknown.
     let lockdown = Self.texts([
       ("BuildVersion", device.buildVersion), ("DeviceName", device.name ?? ""),
       ("ProductType", device.productType ?? ""), ("ProductVersion", version),

@@ -35,12 +35,12 @@ enum MobileSyncManifest: ~Copyable {
   }
 }
 
-/// An entry of a manifest. Any thread can read the record in it.
+/// An entry of a manifest. Any thread can decode its record.
 enum ManifestEntry: Sendable {
   case row(ManifestRow)
   case record(MobileRecord)
 
-  /// Returns the record, or the reason why it cannot be taken.
+  /// Returns the record, or the reason why it cannot be used.
   func record() -> Result<MobileRecord, SkippedRow> {
     switch self {
     case .row(let row): row.record()
@@ -53,8 +53,9 @@ extension MobileSyncBackup {
   /// Opens the manifest: Manifest.db, otherwise Manifest.mbdb.
   ///
   /// - Parameters:
-  ///   - apps: Gets the apps that have data: a list of the backup need not name them.
-  ///   - skipped: Gets the logs of the database that cannot be merged into it.
+  ///   - apps: Receives the apps that have data, because a backup's property lists may not name
+  ///     them.
+  ///   - skipped: Receives the logs of the database that cannot be merged into it.
   func openManifest(
     addingAppsTo apps: inout Set<ByteString>, skipping skipped: inout SkippedEntries
   ) throws(InterchangeError) -> MobileSyncManifest {
@@ -155,7 +156,7 @@ extension MobileSyncBackup {
 
   /// Decrypts the database into an unnamed file that only this user can read, without its padding.
   ///
-  /// Apple's programs pad the database with a block, other writers do not. SQLite writes whole
+  /// Apple's programs pad the database with a block; other writers do not. SQLite writes whole
   /// pages, so everything after the last one is padding.
   private func decrypt(
     _ file: borrowing Descriptor, with key: ClassKeys.Key

@@ -4,16 +4,16 @@ internal import SystemIO
 /// backups. The type and the content are those of the sink.
 struct MobileSyncMetadata {
   private(set) var file = MobileFile()
-  /// The properties of the entry that the backup does not have, as clauses.
+  /// The properties of the entry that the backup cannot represent, as clauses.
   private(set) var remarks: [String] = []
 
   /// The maximum number of bytes of the attributes of a file. iphone_backup_decrypt, and mvt with
   /// it, refuses a whole backup if the metadata of one file has more than 100 KiB; a path can take
-  /// 8.
+  /// 8 KiB of that.
   static let attributesLimit = 80 << 10
   /// The times that a device can have, in seconds since 1970: APFS stores 64 bits of nanoseconds
-  /// (Apple File System Reference, `j_inode_val_t`). Readers fail at others: the years of Python
-  /// end with 9999.
+  /// (Apple File System Reference, `j_inode_val_t`). Readers fail on others: Python's years end
+  /// with 9999.
   static let times = (Int64.min / 1_000_000_000)...(Int64.max / 1_000_000_000)
 
   /// Converts the metadata of an entry.
@@ -47,7 +47,7 @@ struct MobileSyncMetadata {
     }
   }
 
-  /// Takes the time of the last change, or the nearest one that a device can have.
+  /// Sets the time of the last change, or the nearest time that a device can have.
   private mutating func setTime(_ seconds: Int64) {
     file.modified = min(max(seconds, Self.times.lowerBound), Self.times.upperBound)
     (file.changed, file.born) = (file.modified, file.modified)
@@ -56,8 +56,8 @@ struct MobileSyncMetadata {
     }
   }
 
-  /// Takes the class of data protection from the digits of the attribute. In an encrypted backup it
-  /// is one that has a key.
+  /// Sets the class of data protection from the digits of the attribute. In an encrypted backup, it
+  /// is always a class with a key.
   private mutating func setProtectionClass(_ value: [UInt8], isEncrypted: Bool) {
     guard let number = UInt8(String(decoding: value, as: UTF8.self)) else { return }
     if !isEncrypted || MobileSyncKeys.classNumbers.contains(number) {

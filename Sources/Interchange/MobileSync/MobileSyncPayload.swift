@@ -22,12 +22,12 @@ struct MobileSyncPayload: ~Copyable {
 
   /// The number of bytes that are read and decrypted at once; whole blocks.
   private static let portion: UInt64 = 256 << 10
-  /// The maximum size of a stored content that is read as a whole for its padding.
+  /// The maximum size of a stored content that is read completely for its padding.
   private static let smallContent: UInt64 = 64 << 10
   /// The number of bytes at the start that show whether a content is a database; whole blocks.
   private static let headSize: UInt64 = 112
 
-  /// Opens a plain content. Refuses one that lost its end.
+  /// Opens a plain content. Refuses one that has lost its end.
   init(
     _ file: consuming Descriptor, of record: MobileRecord, in contents: MobileSyncContents,
     digest: consuming DigestCheck
@@ -44,10 +44,10 @@ struct MobileSyncPayload: ~Copyable {
   }
 
   /// Opens an encrypted content. Determines its size from the padding, which is in its last block,
-  /// and refuses one that lost its end.
+  /// and refuses one that has lost its end.
   ///
-  /// Apple's programs pad, other writers do not always: a content whose stored size is the recorded
-  /// one, or less than a block larger without valid padding, is not padded.
+  /// Apple's programs always pad; other writers do not. A content counts as not padded if its
+  /// stored size is the recorded one or, without valid padding, less than a block larger.
   init(
     _ file: consuming Descriptor, key: ClassKeys.Key, of record: MobileRecord,
     in contents: MobileSyncContents, digest: consuming DigestCheck
@@ -58,7 +58,8 @@ struct MobileSyncPayload: ~Copyable {
     guard stored % UInt64(BlockCipher.blockSize) == 0 else {
       throw PayloadFault(reason: "its size of \(stored) bytes is not a whole number of blocks")
     }
-    // Two blocks are enough for the padding, but most contents are small, and a call more is not.
+    // Two blocks are enough for the padding, but most contents are small, and another call would
+    // cost more.
     let start = stored <= Self.smallContent ? 0 : stored - 2 * UInt64(BlockCipher.blockSize)
     let end = try Self.bytes(of: file, from: start, to: stored)
     let plainSize: UInt64
@@ -111,7 +112,7 @@ struct MobileSyncPayload: ~Copyable {
     return bytes
   }
 
-  /// Returns the first bytes of a content without those of the padding.
+  /// Returns the first bytes of a content, without padding.
   private static func decrypted(
     _ stored: [UInt8], _ key: ClassKeys.Key, limit: UInt64
   ) -> [UInt8] {
@@ -122,7 +123,7 @@ struct MobileSyncPayload: ~Copyable {
   }
 
   /// Returns the number of bytes of padding in the last of the stored blocks; nil if there is no
-  /// valid one.
+  /// valid padding.
   private static func padding(atEndOf stored: [UInt8], _ key: ClassKeys.Key) -> Int? {
     let size = BlockCipher.blockSize
     guard stored.count >= size else { return nil }
@@ -163,7 +164,7 @@ struct MobileSyncPayload: ~Copyable {
   }
 
   /// Appends the next bytes, without the copy that `read(into:)` makes, and returns their number:
-  /// at most 256 KiB, 0 at the end. Not to be mixed with `read(into:)`.
+  /// at most 256 KiB, 0 at the end. Must not be mixed with `read(into:)`.
   @discardableResult
   mutating func append(to target: inout [UInt8]) throws(PayloadFault) -> Int {
     let start = target.count
@@ -202,8 +203,8 @@ struct MobileSyncPayload: ~Copyable {
 
 /// The check of a content against the SHA-1 in the manifest.
 ///
-/// Manifest.db has that of the stored content. For Manifest.mbdb no source says whether it is that
-/// of the stored or of the decrypted content, so either is right.
+/// Manifest.db has the digest of the stored content. For Manifest.mbdb, no source documents whether
+/// it is that of the stored or of the decrypted content, so either is accepted.
 struct DigestCheck: ~Copyable {
   private let expected: [UInt8]?
   private var stored: MessageDigest?

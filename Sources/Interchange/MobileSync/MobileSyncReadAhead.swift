@@ -5,7 +5,7 @@ struct MobileSyncBatch: Sendable {
   private(set) var entries: [Entry] = []
   /// The contents of small files.
   private(set) var bytes: [UInt8] = []
-  /// The entries that cannot be taken, and the properties that were dropped.
+  /// The entries that cannot be imported, and the properties that were dropped.
   private(set) var skipped = SkippedEntries()
 
   /// An entry and its content.
@@ -21,12 +21,12 @@ struct MobileSyncBatch: Sendable {
 
   /// The content of an entry.
   enum Content: Sendable {
-    /// That of a directory, a link, or a file that is unchanged since the last import.
+    /// Nothing to read: a directory, a link, or a file that is unchanged since the last import.
     case none
-    /// That of a small file, by its range in `bytes`.
+    /// The content of a small file, by its range in `bytes`.
     case bytes(Range<Int>)
     case damaged(PayloadFault)
-    /// That of another file, which is opened when its turn comes.
+    /// The content of a larger file, which is opened when its turn comes.
     case unopened(MobileRecord)
   }
 
@@ -94,7 +94,7 @@ struct MobileSyncReadAhead: ~Copyable {
   private var manifest: MobileSyncManifest
   /// nil if the system permits no further threads: batches are then read when they are needed.
   private let workers: Workers?
-  /// The batches on their way, each in a queue of its own.
+  /// The batches that are being read, each in a separate queue.
   private var batches: [BoundedQueue<MobileSyncBatch>] = []
   private let limit: Int
   private var isAtEnd = false
@@ -103,8 +103,8 @@ struct MobileSyncReadAhead: ~Copyable {
 
   /// Begins to read.
   ///
-  /// - Parameter threads: the number of threads. One batch more than twice as many is in memory,
-  ///   with up to 1 MiB of contents each.
+  /// - Parameter threads: the number of threads. The number of batches in memory, with up to 1 MiB
+  ///   of contents each, is twice this number plus one.
   init(_ manifest: consuming MobileSyncManifest, threads: Int) {
     self.manifest = manifest
     limit = 2 * max(1, threads) + 1

@@ -1,8 +1,7 @@
 package import SystemIO
 
 extension MobileSyncSink {
-  /// Throws `unrepresentable` if a directory exists and is not empty. For a check before work that
-  /// takes long.
+  /// Throws `unrepresentable` if a directory exists and is not empty. For a check before long work.
   package static func requireEmpty(_ path: ByteString) throws(InterchangeError) {
     guard let directory = try? Directory.open(path: path) else { return }
     AtomicDirectory.removeAbandoned(in: directory)

@@ -4,11 +4,11 @@ package import SystemIO
 /// Writes a backup in the form of iOS 10 and later, plain or encrypted, which `MobileSyncSource`,
 /// the Finder and `idevicebackup2` read.
 ///
-/// Of an encrypted backup nothing plain is ever on the disk under a name: the database of the
+/// No plain data of an encrypted backup is ever on the disk under a name: the database of the
 /// manifest is built in an unnamed file, and encrypted at the end.
 ///
 /// The directory appears in `finish`, with `Status.plist`, which marks the backup as finished, as
-/// its last entry. Without `finish` nothing stays of it.
+/// its last entry. Without `finish`, nothing of it remains.
 package struct MobileSyncSink: ~Copyable, EntrySink {
   /// The path of the backup, for messages, and the directory to write into.
   private let path: ByteString
@@ -25,13 +25,13 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   /// The number of bytes of the files, without copies of hard-linked ones.
   package private(set) var size: UInt64 = 0
 
-  /// The directories of the last entry that have a row: those of one domain, by depth.
+  /// The directories above the last entry that have a row: those of one domain, by depth.
   private var open: (domain: ByteString, directories: [ByteString])?
   /// The domains that have a row, with the container whose data they have.
   private var domains: [ByteString: [ByteString]] = [:]
   /// The file whose content is being written.
   private var content: OpenContent?
-  /// The bytes of a skipped file that are still to come.
+  /// The number of bytes of a skipped file that are still to come.
   private var ignored: UInt64 = 0
 
   static let action = "write the backup"
@@ -46,7 +46,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     let file: Descriptor
     var record: MobileRecord
     var rest: UInt64
-    /// The SHA-1 of what is stored.
+    /// The SHA-1 of the stored content.
     var digest: MessageDigest?
     var cipher: PaddedCipher?
 
@@ -92,7 +92,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   /// Creates the database.
   ///
   /// - Parameter isHidden: whether its file loses its name. Then SQLite writes no journal, which
-  ///   would have one, and before which it checks the name (pager.c, `pager_open_journal`).
+  ///   would have a name, and before which SQLite checks the database's name (pager.c,
+  ///   `pager_open_journal`).
   private static func statements(
     in output: AtomicDirectory, _ path: ByteString, isHidden: Bool
   ) throws(InterchangeError) -> (
@@ -150,7 +151,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       return
     }
     let container = Array(entry.path.dropLast(inner.count))
-    // A device can have several containers of one identifier, and a backup only one.
+    // A device can have several containers with the same identifier; a backup can have only one.
     if let other = domains[domain], other != container {
       skipped.append(
         path: entry.joinedPath,
@@ -183,7 +184,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     }
   }
 
-  /// Whether an entry is an app's bundle or in it: an iTunes backup has the data of apps only,
+  /// Whether an entry is an app's bundle or in it: an iTunes backup contains only the data of apps,
   /// which are installed again from the store.
   private static func isOfBundle(_ path: [ByteString]) -> Bool {
     path.count >= 3 && path[0] == "apps" && path[2] == "bundle"
@@ -197,7 +198,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     return metadata.file
   }
 
-  /// Adds the rows of the directories above an entry that have none: every reader expects them.
+  /// Adds rows for the directories above an entry that have none, because every reader expects
+  /// them.
   private mutating func addParents(
     _ domain: ByteString, _ inner: [ByteString]
   ) throws(InterchangeError) {
@@ -305,7 +307,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   }
 
   /// Adds another name of a file or link as a copy: a backup has no hard links. In an encrypted
-  /// backup the copy has the same key, with which the same bytes are the same again.
+  /// backup, the copy has the same key, so that the same bytes have the same encrypted form.
   private mutating func addLink(
     _ record: MobileRecord, to other: [ByteString]
   ) throws(InterchangeError) {

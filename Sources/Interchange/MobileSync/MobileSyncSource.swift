@@ -27,7 +27,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   package private(set) var skipped: SkippedEntries
 
   /// The name of the attribute in which an import keeps the class of data protection, in decimal
-  /// digits, unless it is the usual one (3) or none.
+  /// digits, unless it is the default class (3) or none.
   static let protectionAttribute = ProtectionClass.attribute
 
   /// Begins to read a backup.

@@ -4,7 +4,7 @@ internal import Codecs
 /// of zeros and padding (PKCS #7), as in an iTunes backup.
 struct PaddedCipher: ~Copyable {
   private var cipher: BlockCipher
-  /// The end of the content that is no whole block yet.
+  /// The end of the content that is not a whole block yet.
   private var rest: [UInt8] = []
 
   /// Begins a content. No other content may have the same key.
@@ -21,6 +21,6 @@ struct PaddedCipher: ~Copyable {
     return stored
   }
 
-  /// Returns the last block, which has the padding.
+  /// Returns the last block, which contains the padding.
   mutating func finish() -> [UInt8] { encrypt(BlockPadding.bytes(after: UInt64(rest.count))) }
 }

@@ -1,17 +1,17 @@
 internal import Codecs
 internal import SystemIO
 
-/// A reader of archived files in the form that Apple's programs write, which builds no tree of
-/// objects: an import reads one for each entry of a backup.
+/// A reader of archived files in the form that Apple's programs write. It builds no tree of
+/// objects, because an import reads an archive for each entry of a backup.
 ///
-/// It checks all objects, and returns nil for anything unusual, valid or not; `KeyedArchive` reads
-/// that. Both return the same members of an archive that both accept.
+/// It checks all objects, and returns nil for anything unusual, whether valid or not;
+/// `KeyedArchive` reads such archives. Both return the same members of an archive that both accept.
 struct UsualArchive {
   private let bytes: [UInt8]
   /// The sizes of an offset and of a reference in bytes: 1 or 2.
   private let offsetSize: Int
   private let referenceSize: Int
-  /// The number of objects, and that of the first one.
+  /// The number of objects, and the number of the first one.
   private let count: Int
   private let top: Int
   /// The offset of the offset table, which is the end of the objects.
@@ -146,7 +146,7 @@ struct UsualArchive {
     return Array(try content(data))
   }
 
-  /// Returns the offset of the object that a reference to one has.
+  /// Returns the offset of an object or, if it is a reference, that of the object it refers to.
   private func resolve(_ offset: Int) throws(Unusual) -> Int {
     guard bytes[offset] >> 4 == Kind.reference else { return offset }
     let number = BigEndian.integer(bytes, at: offset + 1, size: Int(bytes[offset] & 15) + 1)
@@ -176,7 +176,7 @@ extension UsualArchive {
   /// The position of the references in a dictionary, and the number of its members.
   private typealias Members = (start: Int, count: Int)
 
-  /// Checks an object with all that it contains. What was checked can be read.
+  /// Checks an object and everything that it contains. A checked object can be read.
   private mutating func check(_ index: Int, depth: Int) throws(Unusual) {
     checked += 1
     guard checked <= Self.limit, depth < Self.depthLimit else { throw Unusual() }
@@ -210,7 +210,7 @@ extension UsualArchive {
     }
   }
 
-  /// Checks a text that has no characters of two units.
+  /// Checks a text in UTF-16, which must not contain surrogates.
   private func checkUTF16(_ offset: Int) throws(Unusual) {
     let text = try length(offset)
     try requireBytes(2 * text.count, at: text.start)

@@ -5,7 +5,7 @@ extension Peer {
   /// The maximum size of a list of snapshots in bytes: more than 100,000 snapshots.
   private static let listLimit = 64 << 20
 
-  /// Lists the snapshots of the repository, by the program.
+  /// Lists the snapshots of the repository by running the program.
   ///
   /// - Throws: `programFailed`, `wrongKey`, `keyRequired` or `system` if the program fails or its
   ///   list cannot be read; `interrupted`.
@@ -66,7 +66,7 @@ extension Peer {
     throw interruption(action)
   }
 
-  /// The error of a program that was ended because the work is to stop.
+  /// The error for a program that was ended because the operation was asked to stop.
   func interruption(_ action: String) -> InterchangeError {
     InterchangeError(
       .interrupted, action, subject: shownLocation, reason: "it was interrupted",

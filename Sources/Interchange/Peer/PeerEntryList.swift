@@ -1,21 +1,21 @@
 internal import SystemIO
 
-/// The properties of entries that a program's archive does not have, from its list of them.
+/// The properties of entries that a program's archive lacks, from the program's list of entries.
 ///
 /// restic and borg write times in whole seconds into archives, which restic rounds, and restic
 /// omits special files without a message. Their lists have the entries in the same order, so both
-/// are read side by side, and neither is in memory as a whole.
+/// are read side by side, and neither is completely in memory.
 final class PeerEntryList {
   private let kind: PeerKind
   private var reader: PeerEntryReader
   /// Waits until the program has ended. Returns its exit status, or nil if that is not known.
   private let end: () -> Int?
-  /// The reason why the list is not used from some entry on.
+  /// The reason why the list is not used after some entry.
   private(set) var fault: String?
   /// The entries that the archive omits, and those of which the program has lost a part.
   private(set) var skipped = SkippedEntries()
 
-  /// Starts the program. Nil if it has no such list.
+  /// Starts the program. Nil if the program has no such list.
   convenience init?(
     _ snapshot: PeerSnapshot, of peer: Peer, isStopping: @escaping () -> Bool
   ) throws(InterchangeError) {
@@ -27,7 +27,7 @@ final class PeerEntryList {
     self.init(peer.kind, reader) { try? program.waitForEnd(isStopping: isStopping) }
   }
 
-  /// Creates a list whose entries a reader gives.
+  /// Creates a list whose entries come from a reader.
   ///
   /// - Parameter end: Returns the exit status of the program after the last entry, or nil if that
   ///   is not known.
@@ -64,7 +64,8 @@ final class PeerEntryList {
         entry.omittedType.map { "\(kind.rawValue) writes no \($0) into archives" }
           ?? "\(kind.rawValue) did not write it into the archive")
     }
-    // It removes its lock. A list that ends early would lack entries that the archive lacks, too.
+    // The program removes its lock. If its list ended early, entries that the archive also lacks
+    // would be missed.
     let code = end()
     if fault == nil, let code, code != 0 { fault = "its list ended with status \(code)" }
   }
@@ -81,7 +82,7 @@ final class PeerEntryList {
     skipped.append(path: path, reason: reason)
   }
 
-  /// Whether a path of the list is that of an entry. In the list, bytes that are not UTF-8 are
+  /// Whether a path in the list belongs to an entry. In the list, bytes that are not UTF-8 are
   /// replaced, so only the order shows which entry it is.
   private static func isSame(_ listed: String, _ path: ByteString) -> Bool {
     guard path.bytes.allSatisfy({ $0 < 0x80 }) else { return true }

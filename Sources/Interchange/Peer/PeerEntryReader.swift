@@ -14,8 +14,8 @@ struct PeerEntry: Hashable, Sendable {
 
 /// Reads the entries of a program's list while its output arrives: a JSON object on each line.
 ///
-/// Another user may have written the repository that the output is of, so a line has a limit, and
-/// no text of it but the path is used in messages.
+/// Another user may have written the repository, so the length of a line is limited, and no text in
+/// it except the path is used in messages.
 struct PeerEntryReader {
   private let kind: PeerKind
   /// Reads the next bytes of the output into a buffer. Returns their number; 0 at the end.
@@ -27,8 +27,8 @@ struct PeerEntryReader {
   /// The reason why no more entries are read, unless it is the end of the list.
   private(set) var fault: String?
 
-  /// The maximum length of a line in bytes: a path of 4,095 bytes whose bytes are all escaped, and
-  /// as long a target.
+  /// The maximum length of a line in bytes: a path of 4,095 bytes that are all escaped, and an
+  /// equally long target.
   static let lineLimit = 1 << 16
 
   /// Begins a list of restic (`ls --json`) or borg (`list --json-lines`).

@@ -5,11 +5,11 @@ internal import SandboxModel
 package import SystemIO
 
 /// Imports the snapshots of another backup program, one by one: each becomes a snapshot with its
-/// time, host, user and tags, and with a tag that names it, by which later runs recognize it.
+/// time, host, user and tags, and with a tag that identifies it to later runs.
 package struct PeerImport {
   private let peer: Peer
   private let repository: Repository
-  /// The name of the directory in the snapshots; nil for the host of each.
+  /// The name of the directory in the snapshots; nil for the host of each snapshot.
   private let name: ByteString?
 
   /// The references of the snapshots that were imported.
@@ -25,9 +25,9 @@ package struct PeerImport {
 
   /// Prepares the import into a repository, and finds the snapshots that were imported before.
   ///
-  /// Without a key of an encrypted repository these are the ones that this host imported. A
-  /// snapshot without a trusted signature does not count: another user could keep snapshots from
-  /// being imported with it.
+  /// Without the key of an encrypted repository, these are the ones that this host imported. A
+  /// snapshot without a trusted signature does not count, because another user could use it to keep
+  /// snapshots from being imported.
   ///
   /// - Parameter cache: this host's cache of snapshot heads; nil for none.
   package init(
@@ -53,17 +53,18 @@ package struct PeerImport {
 
   /// Imports a snapshot.
   ///
-  /// - Parameter request: the request of an import, of which the placement, the time, the host, the
-  ///   user and the tags are replaced; its own tags precede those of the snapshot.
+  /// - Parameter request: the request of an import. Its placement, time, host, user and tags are
+  ///   replaced; its own tags precede those of the snapshot.
   /// - Throws: `InterchangeError`, also if the program fails during the import; `OperationError`
-  ///   and `StoreError` as imports do. No snapshot is made then.
+  ///   and `StoreError` as in other imports. Then no snapshot is made.
   package mutating func run(
     _ snapshot: PeerSnapshot, _ request: ImportRequest
   ) throws -> ImportReport {
     var request = request
     request.placement = placement(of: snapshot)
     request.time = .at(snapshot.time)
-    // borg makes archives of nothing. Without its snapshot each later run would report a failure.
+    // borg can create empty archives. Without a snapshot of one, each later run would report a
+    // failure.
     request.allowsNothing = true
     if !snapshot.host.isEmpty { request.host = snapshot.host }
     if !snapshot.user.isEmpty { request.user = snapshot.user }
@@ -79,8 +80,9 @@ package struct PeerImport {
     return report
   }
 
-  /// Returns the position of a snapshot: after all of its source that are not later. One that
-  /// failed before comes between those that were imported meanwhile, so that it is not the latest.
+  /// Returns the position of a snapshot: after all those of its source that are not later. A
+  /// snapshot that failed before is placed between those imported meanwhile, so that it is not the
+  /// latest.
   private func sequence(at time: Timestamp, of source: Digest) -> UInt64 {
     let earlier = (history[source] ?? []).filter { $0.time <= time }
     return (earlier.map(\.sequence).max() ?? 0) &+ 1

@@ -1,6 +1,6 @@
 package import SystemIO
 
-/// A backup program whose snapshots are imported by running it.
+/// A backup program that is run to import its snapshots.
 ///
 /// Tested with restic 0.14 and borg 1.2; kopia's interface is that of its version 0.17
 /// (`cli/command_snapshot_list.go`, `cli/command_restore.go`).
@@ -15,11 +15,11 @@ package struct Peer: Sendable {
   package let kind: PeerKind
   /// The name or path of the program.
   package let program: ByteString
-  /// The repository as the program names it; of kopia the configuration file of the connected
-  /// repository, or nil for the usual one.
+  /// The repository as the program names it; for kopia, the configuration file of the connected
+  /// repository, or nil for the default one.
   package let location: ByteString?
 
-  /// Creates a peer; without a program it is the one of the kind's name in `PATH`.
+  /// Creates a peer; the default program is the one in `PATH` with the kind's name.
   package init(_ kind: PeerKind, at location: ByteString?, program: ByteString? = nil) {
     self.kind = kind
     self.location = location
@@ -92,7 +92,7 @@ extension Peer {
     }
   }
 
-  /// The option in one word: a location that begins with '-' is no option.
+  /// The option in one word: a location that begins with '-' is not taken as an option.
   private var repositoryOption: ByteString {
     ByteString(Array("--repo=".utf8) + (location ?? "").bytes)
   }

@@ -7,9 +7,9 @@ package import SystemIO
 /// The list comes from a repository that another user may have written, so nothing in it is
 /// trusted: the ID is hexadecimal, other texts have limits and no control characters.
 package struct PeerSnapshot: Hashable, Sendable {
-  /// The ID in lowercase hexadecimal digits: 64 of restic and borg, 32 of kopia.
+  /// The ID in lowercase hexadecimal digits: 64 for restic and borg, 32 for kopia.
   package let id: String
-  /// The name of an archive of borg; empty for other programs.
+  /// The name of a borg archive; empty for other programs.
   package let name: String
   package let time: Timestamp
   /// The host and the user that made it; empty if they are not recorded.
@@ -18,7 +18,7 @@ package struct PeerSnapshot: Hashable, Sendable {
   /// The paths that were backed up, if they are recorded.
   package let paths: [String]
   package let tags: [String]
-  /// The metadata of the root directory if the archive does not have it and begins below it.
+  /// The metadata of the root directory if the archive does not contain it and begins below it.
   package let root: Root?
 
   /// The metadata of a directory.
@@ -35,11 +35,11 @@ extension PeerSnapshot {
   static let countLimit = 1000
   static let textLimit = 4096
 
-  /// The tag of its snapshot in a repository, by which later runs recognize it.
+  /// The tag of its snapshot in a repository, which identifies it to later runs.
   package func reference(_ kind: PeerKind) -> String { "\(kind.rawValue):\(id)" }
 
   /// The tags of its snapshot in a repository: its own, the name, and the reference. Tags that look
-  /// like references are omitted: they would keep other snapshots from being imported.
+  /// like references are omitted because they would keep other snapshots from being imported.
   package func allTags(_ kind: PeerKind) -> [String] {
     let own = (name.isEmpty ? tags : tags + [name]).filter { !Self.isReference($0) }
     return own + [reference(kind)]
@@ -61,8 +61,8 @@ extension PeerSnapshot {
       }
   }
 
-  /// The source that the snapshot is a state of: the host with the user and the paths, or with the
-  /// part of the archive's name that does not change. Retention keeps the states of each source.
+  /// The source of which the snapshot is a state: the host with the user and the paths, or with the
+  /// constant part of the archive's name. Retention applies to the states of each source.
   package func source(_ kind: PeerKind) -> String {
     let rest = kind == .borg ? series : paths.sorted().joined(separator: ",")
     let text = "\(kind.rawValue):\(user)@\(host.isEmpty ? "unknown" : host):\(rest)"
@@ -75,7 +75,7 @@ extension PeerSnapshot {
   /// The minimum number of digits of a date in a name.
   private static let dateDigits = 6
 
-  /// The name without the date at its end: `home` of `home-2026-01-02T03:04:05`.
+  /// The name without the date at its end: `home` for `home-2026-01-02T03:04:05`.
   private var series: String {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     let marks = Array("-_.:+TZ ".utf8)
@@ -90,7 +90,7 @@ extension PeerSnapshot {
 // MARK: - Reading
 
 extension PeerSnapshot {
-  /// The snapshots of a list, and the elements that are none.
+  /// The snapshots in a list, and the elements that are not snapshots.
   package struct List: Sendable {
     /// The snapshots, the oldest first.
     package var snapshots: [PeerSnapshot] = []
@@ -126,7 +126,7 @@ extension PeerSnapshot {
     return list
   }
 
-  /// The reason why an element of a list is no snapshot.
+  /// The reason why an element of a list is not a snapshot.
   private struct ElementFault: Error { let reason: String }
 
   private init(_ kind: PeerKind, _ json: JSON) throws(ElementFault) {
@@ -162,8 +162,8 @@ extension PeerSnapshot {
     }
   }
 
-  /// Parses a time of RFC 3339, without an offset in UTC. Nil for others, and for one that a
-  /// snapshot cannot have: its year has four digits in UTC.
+  /// Parses a time of RFC 3339; one without an offset is in UTC. Nil for other text, and for a time
+  /// that a snapshot cannot have: its year must have four digits in UTC.
   static func time(_ text: String) -> Timestamp? {
     guard let time = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: text + "Z"),
       Timestamp(rfc3339: time.rfc3339) == time
@@ -171,7 +171,7 @@ extension PeerSnapshot {
     return time
   }
 
-  /// The name of an archive of borg, which becomes a part of an argument.
+  /// The name of a borg archive, which becomes a part of an argument.
   private static func archiveName(_ json: JSON) throws(ElementFault) -> String {
     let name = text(json["name"])
     guard !name.isEmpty, !name.utf8.contains(ByteString.slash) else {
@@ -181,7 +181,7 @@ extension PeerSnapshot {
     return name
   }
 
-  /// A text without control characters and of at most `textLimit` bytes, or an empty one.
+  /// A text without control characters and with at most `textLimit` bytes, otherwise an empty text.
   private static func text(_ json: JSON?) -> String {
     guard let text = json?.string, text.utf8.count <= textLimit,
       !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
@@ -193,7 +193,7 @@ extension PeerSnapshot {
     (json?.array ?? []).prefix(countLimit).map { text($0) }.filter { !$0.isEmpty }
   }
 
-  /// The tags of kopia, which are pairs: `tag:env` with the value `prod` is `env:prod`.
+  /// The tags of kopia, which are pairs: `tag:env` with the value `prod` becomes `env:prod`.
   private static func kopiaTags(_ json: JSON?) -> [String] {
     (json?.members ?? []).prefix(countLimit).compactMap { member in
       let name = text(.string(member.name))
@@ -206,8 +206,8 @@ extension PeerSnapshot {
 }
 
 extension PeerSnapshot.Root {
-  /// Reads an entry of a directory of kopia (`snapshot/manifest.go`): the mode is octal text, and 0
-  /// is omitted like owners that are root. Nil if it is no directory.
+  /// Reads a directory entry of kopia (`snapshot/manifest.go`): the mode is octal text, and 0 is
+  /// omitted, as is the owner root. Nil if it is not a directory.
   fileprivate init?(kopia json: JSON?) {
     guard let json, json["type"]?.string == "d" else { return nil }
     permissions = UInt16(json["mode"]?.string ?? "", radix: 8).map { $0 & 0o7777 } ?? 0o755

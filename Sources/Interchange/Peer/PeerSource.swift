@@ -3,9 +3,9 @@ package import SystemIO
 
 /// The entries of a snapshot of another backup program, from the archive that the program writes.
 ///
-/// The end of the archive is that of the snapshot only if the program ends with status 0. Otherwise
-/// `next` throws an error after which nothing is stored, whatever the archive looks like: one that
-/// ends between two files is not distinguishable from a complete one.
+/// The end of the archive is the end of the snapshot only if the program ends with status 0.
+/// Otherwise `next` throws an error, after which nothing is stored, whatever the archive looks
+/// like: an archive that ends between two files cannot be distinguished from a complete one.
 package struct PeerSource: ~Copyable, EntrySource {
   private let snapshot: PeerSnapshot
   private let stream: PeerStream
@@ -90,7 +90,7 @@ package struct PeerSource: ~Copyable, EntrySource {
     list.finish()
     listSkipped = list.skipped
     guard let fault = list.fault else { return }
-    // The list alone shows what the archive lacks.
+    // Only the list shows which entries the archive lacks.
     listSkipped.append(
       path: stream.name,
       reason: "what is omitted after some entry is not known, and times are in whole seconds: "
@@ -99,7 +99,7 @@ package struct PeerSource: ~Copyable, EntrySource {
 }
 
 extension PeerSnapshot {
-  /// Returns the directory above the entries of its archive: of kopia, whose archives begin below
+  /// Returns the directory above the entries of the archive: for kopia, whose archives begin below
   /// it, the path that was backed up.
   fileprivate func archiveRoot(of peer: Peer) throws(InterchangeError) -> [ByteString] {
     guard peer.kind == .kopia, let path = paths.first else { return [] }

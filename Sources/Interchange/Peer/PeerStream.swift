@@ -1,7 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// The archive of a snapshot that another program writes to its standard output, read as it comes.
+/// The archive of a snapshot that another program writes to its standard output, read as it
+/// arrives.
 final class PeerStream {
   private let peer: Peer
   private let program: RunningProgram
@@ -43,14 +44,14 @@ extension PeerStream: NamedArchiveInput {
 }
 
 extension PeerStream {
-  /// Discards what follows the archive, and checks that the program ends with status 0.
+  /// Discards the data after the archive, and checks that the program ends with status 0.
   func requireSuccess() throws(InterchangeError) {
     let code = try end()
     if code != 0 { throw peer.failure(Self.action, of: program, code: code) }
   }
 
-  /// Returns the error of a snapshot whose archive cannot be read completely: that of the program
-  /// if it failed. None of them keeps what was read before.
+  /// Returns the error of a snapshot whose archive cannot be read completely: the program's own
+  /// error if it failed. Entries that were read before are never kept.
   func failure(after error: InterchangeError) -> InterchangeError {
     switch error.kind {
     case .interrupted, .programFailed, .wrongKey, .keyRequired, .system: return error

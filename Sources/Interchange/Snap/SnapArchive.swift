@@ -80,7 +80,7 @@ enum SnapPath {
     }
   }
 
-  /// Returns the location of a logical path, or nil if no archive of a snap has its container.
+  /// Returns the location of a logical path, or nil if no archive of a snap contains its container.
   static func location(of path: [ByteString]) -> Location? {
     guard let location = try? LogicalPath(ByteString(joining: path)).location else { return nil }
     let (isOfSystem, isInRevision): (Bool, Bool)

@@ -13,7 +13,7 @@ struct SnapArchiveSource: ~Copyable {
 
   /// Opens a checked copy of an archive.
   ///
-  /// - Throws: `unknownFormat` or `damaged` if it is no archive.
+  /// - Throws: `unknownFormat` or `damaged` if it is not an archive.
   init(
     _ copy: consuming SpooledMember, _ archive: SnapArchive, of snap: SnapMetadata,
     stopping: @escaping () -> Bool
@@ -29,10 +29,10 @@ struct SnapArchiveSource: ~Copyable {
     self.snap = snap
   }
 
-  /// The names of the owners so far.
+  /// The names of the owners of the entries so far.
   var owners: OwnerNames { source.owners }
 
-  /// The entries that were not taken so far, with the name of the archive before their paths.
+  /// The entries that were not imported so far, with the name of the archive before their paths.
   var skipped: SkippedEntries {
     var all = recorded
     all.append(source.skipped, below: label)
@@ -65,7 +65,7 @@ struct SnapArchiveSource: ~Copyable {
     do throws(InterchangeError) { return try source.skipHole() } catch { throw try asEntry(error) }
   }
 
-  /// Records that the rest of the archive cannot be read: the other archives can.
+  /// Records that the rest of the archive cannot be read. The other archives still can.
   private mutating func end(after error: InterchangeError) throws(InterchangeError) {
     guard error.keepsEarlierEntries || error.kind == .unknownFormat else { throw error }
     isEnded = true
@@ -76,7 +76,7 @@ struct SnapArchiveSource: ~Copyable {
         : "what follows is damaged: \(error.reason)")
   }
 
-  /// Returns the error for the current file, after recording damage of the rest.
+  /// Returns the error for the current file, after recording damage to the rest.
   private mutating func asEntry(
     _ error: InterchangeError
   ) throws(InterchangeError) -> InterchangeError {
@@ -102,7 +102,7 @@ struct SnapArchiveSource: ~Copyable {
       return nil
     }
     guard case .hardLink(let target) = entry.kind else { return mapped }
-    // A target elsewhere is missing there, which the import reports.
+    // A target elsewhere is not in the archive, which the import reports.
     mapped.kind = .hardLink(
       to: SnapPath.logicalPath(of: target, in: archive, snap) ?? target)
     return mapped

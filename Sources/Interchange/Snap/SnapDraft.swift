@@ -1,14 +1,14 @@
 internal import Codecs
 internal import SystemIO
 
-/// The snapshot of a snap whose entries arrive.
+/// The snapshot of the snap whose entries are arriving.
 final class SnapDraft {
   let metadata: SnapMetadata
   private let names: OwnerNames
   /// The archives that are complete, with their SHA3-384.
   private(set) var archives: [Archive] = []
   private(set) var skipped = SkippedEntries()
-  /// The archive whose entries arrive.
+  /// The archive whose entries are arriving.
   private var open: OpenArchive?
   /// The owner of the first entry of the user's data.
   private var owner: UInt32?
@@ -59,8 +59,8 @@ final class SnapDraft {
     try open?.sink.write(bytes)
   }
 
-  /// Begins the archive of the user's or the system's data: they follow each other in the order of
-  /// the logical paths.
+  /// Begins the archive of the user's or the system's data; in the order of the logical paths, one
+  /// follows the other.
   private func beginArchive(isOfSystem: Bool) throws(InterchangeError) {
     if open?.isOfSystem == isOfSystem { return }
     try endArchive()
@@ -96,7 +96,8 @@ final class SnapDraft {
     return finished
   }
 
-  /// Writes the snapshot. Members are not compressed, as those of snapd: the archives are.
+  /// Writes the snapshot. As in snapd's snapshots, members are not compressed, because the archives
+  /// already are.
   func writeZip(
     _ metadata: SnapMetadata, user: ByteString?, to output: @escaping ByteOutput
   ) throws(InterchangeError) {
@@ -120,7 +121,7 @@ extension ZipOutput {
     _ name: ByteString, size: UInt64, modified: Timestamp
   ) throws(InterchangeError) {
     var member = PaxMember(path: Array(name.bytes), kind: .file(size: size), mode: 0o600)
-    // The field has 32 bits, which some programs read as signed.
+    // The field has 32 bits, which some programs read as a signed number.
     member.modified = max(0, min(modified.seconds, Int64(Int32.max)))
     try begin(member)
   }

@@ -20,7 +20,7 @@ struct SnapExport: ~Copyable {
 
   /// Opens an export.
   ///
-  /// - Throws: `unknownFormat` if it is no archive.
+  /// - Throws: `unknownFormat` if it is not an archive.
   init(_ file: ArchiveFile) throws(InterchangeError) {
     reader = try SnapSource.open(file, format: .any)
     self.file = file
@@ -80,7 +80,7 @@ struct SnapExport: ~Copyable {
     listed = list?["files"]?.array?.compactMap { $0.string.map { ByteString($0) } }
   }
 
-  /// Records what the export should have.
+  /// Records the snapshots that are missing from the export, or that their list is missing.
   private mutating func finish() {
     guard let listed else {
       return skipped.append(

@@ -29,10 +29,10 @@ package struct SnapMetadata: Hashable, Sendable {
   package static let sizeLimit = 4 << 20
   /// The maximum number of archives: one for each user and one of the system.
   package static let archiveLimit = 1000
-  /// The maximum size of a version in bytes: those of snaps have at most 32. A longer one is not
-  /// known.
+  /// The maximum size of a version in bytes: those of snaps have at most 32. A longer one counts as
+  /// unknown.
   private static let versionLimit = 256
-  /// The version for a snap whose version is not known.
+  /// The version for a snap whose version is unknown.
   private static let unknownVersion = "0"
 
   /// Creates metadata.
@@ -44,7 +44,7 @@ package struct SnapMetadata: Hashable, Sendable {
   }
 }
 
-/// The reason why a part of a snapshot cannot be taken, as a clause without its subject.
+/// The reason why a part of a snapshot cannot be used, as a clause without its subject.
 package struct SnapFault: Error, Hashable, Sendable {
   package let reason: String
 }
@@ -91,8 +91,9 @@ extension SnapMetadata {
 // MARK: - Names
 
 extension SnapMetadata {
-  /// Whether bytes can be the name of a snap (snapd, snap/naming/validate.go): at most 40 small
-  /// letters, digits and dashes, and after a `_` a key of at most 10 letters and digits.
+  /// Whether bytes can be the name of a snap (snapd, snap/naming/validate.go): at most 40
+  /// lower-case letters, digits and dashes, and optionally `_` with a key of at most 10 letters and
+  /// digits.
   package static func isName(_ name: ByteString) -> Bool {
     let parts = name.bytes.split(
       separator: UInt8(ascii: "_"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -133,7 +134,8 @@ extension SnapMetadata {
 extension SnapMetadata {
   /// Reads `meta.json`.
   ///
-  /// - Throws: `SnapFault` if it is no such file or names an impossible snap, revision or archive.
+  /// - Throws: `SnapFault` if it is not such a file or names an impossible snap, revision or
+  ///   archive.
   package init(parsing text: [UInt8]) throws(SnapFault) {
     let limits = JSON.Limits(bytes: Self.sizeLimit, depth: 64, values: 500_000)
     let json: JSON
@@ -147,7 +149,7 @@ extension SnapMetadata {
     guard let revision = json["revision"]?.string ?? number, Self.isRevision(revision) else {
       throw SnapFault(reason: "it has no valid revision of the snap")
     }
-    // With its offset from UTC the time may be in a year that no text of a time has.
+    // After the offset from UTC is applied, the year may be one that cannot be written as text.
     guard let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
       Timestamp(rfc3339: time.rfc3339) == time
     else { throw SnapFault(reason: "it has no valid time") }
@@ -171,7 +173,7 @@ extension SnapMetadata {
     }
   }
 
-  /// The epoch of a snap that declares none (snapd, snap/epoch.go).
+  /// The epoch of a snap that does not declare one (snapd, snap/epoch.go).
   private static let firstEpoch: JSON = ["read": [0], "write": [0]]
 
   private static func sums(_ value: JSON?) throws(SnapFault) -> [SnapArchive: [UInt8]] {
@@ -198,8 +200,8 @@ extension SnapMetadata {
 // MARK: - Writing
 
 extension SnapMetadata {
-  /// Returns a time in the form of RFC 3339. A year that has more than four digits, which snapd
-  /// does not read, becomes the start of 1970.
+  /// Returns a time in the form of RFC 3339. A time whose year has more than four digits, which
+  /// snapd cannot read, becomes the start of 1970.
   static func text(of time: Timestamp) -> String {
     let text = time.rfc3339
     return Timestamp(rfc3339: text) == time ? text : Timestamp(seconds: 0).rfc3339

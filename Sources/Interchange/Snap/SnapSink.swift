@@ -14,7 +14,7 @@ package struct SnapSink: ~Copyable, EntrySink {
     /// An export of any number of snapshots.
     case export
 
-    /// Returns the form that a file's name stands for: `.zip` is a single snapshot.
+    /// Returns the form for a file's name: `.zip` means a single snapshot.
     package static func ofName(_ name: ByteString) -> Form {
       name.hasSuffix(".zip") ? .single : .export
     }
@@ -24,7 +24,7 @@ package struct SnapSink: ~Copyable, EntrySink {
   package struct Facts: Sendable {
     /// The metadata of the snaps by name.
     package var snaps: [ByteString: SnapMetadata]
-    /// The user whose home the data is of; nil for its owner.
+    /// The user whose home the data comes from; nil for the data's owner.
     package var user: ByteString?
     /// The names of the owners.
     package var names: OwnerNames
@@ -44,7 +44,7 @@ package struct SnapSink: ~Copyable, EntrySink {
   private let output: ByteOutput
   /// The tar archive of an export.
   private var export: TarSink?
-  /// The snap whose entries arrive.
+  /// The snap whose entries are arriving.
   private var current: SnapDraft?
   /// The names of the files of the export.
   private var files: [ByteString] = []

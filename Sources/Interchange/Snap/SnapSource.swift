@@ -29,7 +29,7 @@ package struct SnapSource: ~Copyable, EntrySource {
   /// The number of bytes of the metadata of the snaps.
   private var metadataSize = 0
 
-  /// The maximum of `metadataSize`: that of all snapshots of an export is in memory.
+  /// The maximum of `metadataSize`: the metadata of all snapshots of an export is in memory.
   private static let metadataLimit = 32 << 20
 
   static let action = "read the snapshot of snapd"
@@ -39,7 +39,7 @@ package struct SnapSource: ~Copyable, EntrySource {
   /// - Parameters:
   ///   - file: A file, or a stream, which is copied to a temporary file first.
   ///   - user: The user whose data is read; nil for the only one.
-  /// - Throws: `unknownFormat` if it is no snapshot of snapd; `damaged`; `unrepresentable` if it
+  /// - Throws: `unknownFormat` if it is not a snapshot of snapd; `damaged`; `unrepresentable` if it
   ///   has the data of several users and none is named.
   package static func open(
     _ file: ArchiveFile, user: ByteString? = nil
@@ -92,7 +92,7 @@ package struct SnapSource: ~Copyable, EntrySource {
 
   package var madeAt: Timestamp? { snaps.map(\.time).min() }
 
-  /// The format for people.
+  /// The name of the format in messages.
   package var formatName: String {
     isExport ? "snapd export of snapshots" : "snapd snapshot"
   }
@@ -114,7 +114,7 @@ package struct SnapSource: ~Copyable, EntrySource {
     }
   }
 
-  /// Takes the records of what is open: nothing more can be read.
+  /// Collects the records of everything that is open, and closes it.
   private mutating func recordOpen() {
     if let skipped = archive?.skipped { recorded.append(skipped) }
     if let skipped = snapshot?.skipped { recorded.append(skipped) }
@@ -190,7 +190,7 @@ extension SnapSource {
     isMetadataPending = true
   }
 
-  /// Chooses the user whose data is read: a snapshot has one home.
+  /// Chooses the user whose data is read, because an imported snapshot has one home.
   private mutating func chooseUser(of snap: SnapMetadata) throws(InterchangeError) {
     var users: Set<ByteString> = []
     for case .user(let name) in snap.sums.keys { users.insert(name) }
@@ -214,7 +214,7 @@ extension SnapSource {
     guard isMetadataPending, let snap = snaps.last, let bytes = snapshot?.text else { return nil }
     isMetadataPending = false
     text = bytes[...]
-    // A configuration may contain secrets: snapd keeps its files to root.
+    // A configuration may contain secrets: only root may read snapd's files.
     return ForeignEntry(
       path: snap.importedPath.components, kind: .file(size: UInt64(bytes.count)),
       permissions: 0o600, modified: snap.time)

@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// A copy of a member of an archive in a file without a name, with its SHA3-384.
+/// A copy of an archive's member in an unnamed file, with its SHA3-384.
 struct SpooledMember: ~Copyable {
   let file: Descriptor
   let sum: [UInt8]
@@ -42,7 +42,7 @@ struct SpooledMember: ~Copyable {
   }
 }
 
-/// A file without a name that receives the bytes of an archive, with its SHA3-384.
+/// An unnamed file that receives the bytes of an archive, with its SHA3-384.
 final class SpooledOutput {
   private let file: Descriptor
   private var digest: MessageDigest? = MessageDigest(.sha3x384)

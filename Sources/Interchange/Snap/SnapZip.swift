@@ -15,17 +15,17 @@ struct SnapZip: ~Copyable {
 
   private static let metadataName: ByteString = "meta.json"
   private static let sumName: ByteString = "meta.sha3_384"
-  /// The maximum number of members: the archives, and what others add.
+  /// The maximum number of members: the archives, and members that other programs add.
   private static let memberLimit = 10_000
-  /// The maximum size of a copied archive: this many times that of the file it is in. snapd stores
-  /// archives, which are compressed, without compressing them again.
+  /// The maximum size of a copied archive: this multiple of the size of the file that contains it.
+  /// snapd stores archives, which are compressed, without compressing them again.
   static func spoolLimit(in file: ArchiveFile) -> UInt64 {
     max(64 << 20, (file.size ?? 0).multipliedReportingOverflow(by: 16).partialValue)
   }
 
   /// Opens a snapshot and checks its metadata.
   ///
-  /// - Throws: `unknownFormat` if it is no zip archive; `damaged` if the metadata is missing,
+  /// - Throws: `unknownFormat` if it is not a zip archive; `damaged` if the metadata is missing,
   ///   invalid or has another SHA3-384.
   init(_ file: ArchiveFile) throws(InterchangeError) {
     let text = try Self.metadata(in: file)
@@ -37,8 +37,8 @@ struct SnapZip: ~Copyable {
 
   // MARK: - Metadata
 
-  /// Returns `meta.json` after comparing it with its sum. It comes after the archives, so that this
-  /// is a pass of its own, which reads no archive.
+  /// Returns `meta.json` after comparing it with its sum. It comes after the archives, so this is a
+  /// separate pass, which does not read the archives.
   private static func metadata(in file: ArchiveFile) throws(InterchangeError) -> [UInt8] {
     var reader = try SnapSource.open(file, format: .zip)
     var (text, sum): ([UInt8]?, [UInt8]?) = (nil, nil)
@@ -76,8 +76,8 @@ struct SnapZip: ~Copyable {
     return text
   }
 
-  /// Returns the next member, or nil after the last one. Damage behind the last one that is needed,
-  /// such as a missing directory of the zip archive, does not matter: each has a sum of its own.
+  /// Returns the next member, or nil after the last one. Damage after the last required one, such
+  /// as a missing directory of the zip archive, does not matter, because each has its own checksum.
   private static func next(
     of reader: inout ArchiveReader, in file: ArchiveFile, isComplete: Bool
   ) throws(InterchangeError) -> ArchiveMember? {
@@ -101,8 +101,8 @@ struct SnapZip: ~Copyable {
 
   // MARK: - Archives
 
-  /// Returns the next archive of the system or of the wanted user whose SHA3-384 is the one in the
-  /// metadata, or nil after the last one. Others are recorded in `skipped`.
+  /// Returns the next archive of the system or of the requested user whose SHA3-384 is the one in
+  /// the metadata, or nil after the last one. Others are recorded in `skipped`.
   ///
   /// - Parameter wanted: Whether an archive is to be read.
   mutating func nextArchive(
@@ -134,8 +134,8 @@ struct SnapZip: ~Copyable {
     return nil
   }
 
-  /// Copies an archive, so that the bytes that are parsed are the ones that were checked. Returns
-  /// nil after recording why it cannot be read.
+  /// Copies an archive, so that the parsed bytes are the ones that were checked. Returns nil after
+  /// recording why it cannot be read.
   private mutating func open(
     _ archive: SnapArchive, _ sum: [UInt8]
   ) throws(InterchangeError) -> SnapArchiveSource? {
