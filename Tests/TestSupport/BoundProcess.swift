@@ -1,6 +1,7 @@
 import Foundation
 
-/// A program that ends when its standard input does: at the end of this value, or with the tests.
+/// A program that ends when its standard input is closed: when this value is released, or when the
+/// tests end.
 package final class BoundProcess: Sendable {
   private let process = Process()
   private let input = Pipe()

@@ -12,7 +12,7 @@ extension TarReader {
 }
 
 extension TarWriter {
-  /// Appends a whole member and returns the offset of its content in the buffer.
+  /// Appends a complete member and returns the offset of its content in the buffer.
   @discardableResult
   package mutating func append(
     _ member: TarMember, content: [UInt8] = [], to buffer: inout [UInt8]

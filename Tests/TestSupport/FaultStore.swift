@@ -1,7 +1,8 @@
 import Foundation
 
-/// A store of objects that answers as S3, whose requests fail as a test requires
-/// (`RemoteStorageTests/Programs/store.py`). It ends with this value, and with the tests.
+/// An object store that answers like S3, whose requests fail as a test requires
+/// (`RemoteStorageTests/Programs/store.py`). It ends when this value is released, or when the tests
+/// end.
 package final class FaultStore: Sendable {
   /// The port on 127.0.0.1.
   package let port: Int
@@ -25,14 +26,14 @@ package final class FaultStore: Sendable {
   package struct Request: Decodable, Sendable {
     package let method: String
     package let target: String
-    /// The bytes of its body, and those of the body of the answer.
+    /// The number of bytes of its body, and of the body of the answer.
     package let size: Int
     package let sent: Int
-    /// The fields of its head, by names in lower case.
+    /// Its header fields, by names in lower case.
     package let headers: [String: String]
   }
 
-  /// Replaces the rules, in the form of the program as JSON, and forgets the requests so far.
+  /// Replaces the rules, which are in the program's JSON form, and forgets the requests so far.
   package func setRules(_ rules: String) throws {
     try carryOut(#"{"do": "rules", "rules": \#(rules)}"#)
   }
@@ -40,7 +41,7 @@ package final class FaultStore: Sendable {
   /// Keeps a copy of all objects under a name.
   package func save(_ name: String) throws { try carryOut(#"{"do": "save", "name": "\#(name)"}"#) }
 
-  /// Replaces all objects by a copy that was kept.
+  /// Replaces all objects with a copy that was kept.
   package func load(_ name: String) throws { try carryOut(#"{"do": "load", "name": "\#(name)"}"#) }
 
   /// Moves the clock that dates the objects.
@@ -51,11 +52,11 @@ package final class FaultStore: Sendable {
   /// The protection of objects.
   package enum Mode: String, Sendable {
     case none = ""
-    /// Objects are neither overwritten nor removed.
+    /// Objects can be neither overwritten nor removed.
     case appendOnly = "append-only"
-    /// Earlier versions stay, and can be removed.
+    /// Earlier versions are kept, and can be removed.
     case versions
-    /// Earlier versions stay, and cannot be removed. Bodies need their MD5.
+    /// Earlier versions are kept, and cannot be removed. Bodies need an MD5.
     case locked
     /// A body is not compared with its SHA-256.
     case unchecked
@@ -71,7 +72,7 @@ package final class FaultStore: Sendable {
     try carryOut(#"{"do": "key", "name": "\#(name)"}"#)
   }
 
-  /// Lets the link drop after a number of further requests: connections are closed without an
+  /// Interrupts the link after a number of further requests: connections are closed without an
   /// answer.
   ///
   /// - Parameter isFirstDone: whether the first of the lost requests is done, and only its answer
@@ -97,7 +98,7 @@ package final class FaultStore: Sendable {
     try JSONDecoder().decode([String].self, from: Data(process.ask(#"{"do": "keys"}"#).utf8))
   }
 
-  /// The keys of the objects whose content has a text.
+  /// The keys of the objects whose content contains a text.
   package func keys(ofObjectsWith text: String) throws -> [String] {
     try JSONDecoder().decode(
       [String].self, from: Data(process.ask(#"{"do": "search", "text": "\#(text)"}"#).utf8))

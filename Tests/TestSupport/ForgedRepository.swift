@@ -5,8 +5,8 @@ package import Foundation
 /// content that no writer produces.
 ///
 /// Blobs are added first; `write(to:)` writes the packs, one index and the snapshots. Closures
-/// change the parts that should be wrong. In a run over encrypted repositories the content is
-/// encrypted as it is, as one who can write to the store and knows a recipient would do it.
+/// change the parts that should be wrong. In a run over encrypted repositories, the forged content
+/// is encrypted, as by an attacker who can write to the store and knows a recipient.
 package struct ForgedRepository {
   /// The location of a blob in an index or in a pack's contents.
   package struct Entry {

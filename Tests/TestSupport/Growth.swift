@@ -1,4 +1,4 @@
-/// The growth of the processor time of some work with the number of elements.
+/// The growth of the processor time of a task with the number of elements.
 package struct Growth: CustomStringConvertible {
   /// The shortest measured time for each number of elements, in seconds.
   package private(set) var times: [(count: Int, seconds: Double)] = []
@@ -7,7 +7,7 @@ package struct Growth: CustomStringConvertible {
   package static var counts: [Int] { [1000, 10_000] + (Sampling.isWhole ? [100_000] : []) }
 
   /// Measures work for each count; `prepare` prepares it. Quadratic work ends early: after the
-  /// first count that takes too long no other is measured.
+  /// first count that takes too long, no other is measured.
   package init(
     counts: [Int] = Growth.counts, _ prepare: (Int) throws -> () throws -> Void
   ) throws {
@@ -16,7 +16,7 @@ package struct Growth: CustomStringConvertible {
     }
   }
 
-  /// The shortest of up to three times. Long runs are disturbed little, and are measured once.
+  /// The shortest of up to three times. Long runs are hardly disturbed, and are measured once.
   private static func leastSeconds(of work: () throws -> Void) throws -> Double {
     var (least, total) = (Double.infinity, 0.0)
     for _ in 0..<3 where total < 0.3 {

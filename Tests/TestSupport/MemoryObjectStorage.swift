@@ -6,8 +6,8 @@ package import SystemIO
 /// An object store in memory: no rename and no directories, as S3. Its content is lost when it is
 /// deallocated.
 ///
-/// It counts requests, and a test can look at each before it is done, let it fail, or let its
-/// answer be lost although it was done.
+/// It counts requests, and a test can inspect each before it is done, make it fail, or lose the
+/// answer although it was done.
 package final class MemoryObjectStorage: Storage {
   /// A failure of a request.
   package enum Fault: Sendable {
@@ -188,12 +188,12 @@ extension MemoryObjectStorage {
     throw unsupported("rename", path)
   }
 
-  /// Removes an object; that it is missing is not noticed, as in S3.
+  /// Removes an object; as in S3, a missing object is not an error.
   package func remove(_ path: ObjectPath) throws(StoreError) {
     try request("delete \(path)") { state, _ in state.objects[path] = nil }
   }
 
-  /// Removes objects in one request for each thousand.
+  /// Removes objects, a thousand in each request.
   package func remove(_ paths: [ObjectPath]) throws(StoreError) {
     for start in stride(from: 0, to: paths.count, by: 1000) {
       let part = paths[start..<min(start + 1000, paths.count)]

@@ -30,7 +30,7 @@ package final class MemoryStorage: Storage {
   /// Always true: memory supports rename.
   package var canRename: Bool { true }
 
-  /// A directory of its own, so that it is used as one of this host.
+  /// A separate directory, so that the storage is used like one of this host.
   package func directoryIdentity() throws(StoreError) -> FileIdentity? {
     FileIdentity(device: .max, inode: number)
   }

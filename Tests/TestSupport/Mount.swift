@@ -31,7 +31,7 @@ package final class Mount: Sendable {
   }
 
   /// Mounts a new file system of a kind, `ext3`, `ext4`, `xfs` or `btrfs`, from an image of
-  /// `mebibytes` MiB in `directory`, on a new directory `name` in it. That of `ext3` has small
+  /// `mebibytes` MiB in `directory`, on a new directory `name` in it. The image of `ext3` has small
   /// inodes, which record whole seconds.
   package convenience init(
     new kind: String, mebibytes: UInt64, in directory: TemporaryDirectory, _ name: ByteString
@@ -46,7 +46,7 @@ package final class Mount: Sendable {
   }
 
   /// Mounts an overlay of the directories `lower` and `upper` below `directory` on its `merged`;
-  /// `work` is for the file system itself. It renames no directory of `lower`.
+  /// `work` is for the file system itself. It cannot rename directories of `lower`.
   package convenience init(overlayBelow directory: ByteString) throws {
     let path = String(decoding: directory.bytes, as: UTF8.self)
     let layers = "lowerdir=\(path)/lower,upperdir=\(path)/upper,workdir=\(path)/work"
@@ -76,8 +76,8 @@ package final class Mount: Sendable {
 
   deinit { _ = try? Program.run("umount", ["-l", path]) }
 
-  /// Unmounts what is mounted below a directory, the last mount first. Returns whether there was
-  /// something and all of it is unmounted.
+  /// Unmounts all mounts below a directory, the last one first. Returns whether there were any and
+  /// all of them are unmounted.
   package static func endAll(below path: ByteString) -> Bool {
     let prefix = String(decoding: path.bytes, as: UTF8.self) + "/"
     let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
@@ -88,7 +88,7 @@ package final class Mount: Sendable {
       && found.reversed().allSatisfy { (try? Program.run("umount", ["-l", $0]).code) == 0 }
   }
 
-  /// A path of mountinfo: a space, a tab, a newline and a backslash are written in octal.
+  /// A path in mountinfo, in which a space, a tab, a newline and a backslash are written in octal.
   private static func unescaped(_ field: Substring) -> String {
     [("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")].reduce(String(field)) {
       $0.replacingOccurrences(of: "\\" + $1.0, with: $1.1)
@@ -100,7 +100,8 @@ package final class Mount: Sendable {
   package static func isPermitted(new kind: String) -> Bool {
     do {
       let scratch = try TemporaryDirectory("mount")
-      // Until the volume is unmounted: a directory with a mount in it cannot be removed.
+      // Kept until the volume is unmounted, because a directory with a mount in it cannot be
+      // removed.
       try withExtendedLifetime(scratch) {
         _ = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
       }

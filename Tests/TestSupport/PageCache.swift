@@ -1,9 +1,9 @@
 import Glibc
 package import SystemIO
 
-/// How much of a file is in the page cache.
+/// The part of a file that is in the page cache.
 package enum PageCache {
-  /// The number of a file's pages in memory, and of all its pages (mincore(2)).
+  /// The number of a file's pages in memory, and the number of all its pages (mincore(2)).
   package static func pages(of path: ByteString) throws -> (present: Int, all: Int) {
     let file = try Opened(path)
     let size = try file.size()

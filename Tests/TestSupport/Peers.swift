@@ -1,10 +1,10 @@
 package import Foundation
 
-/// Programs by others, from the Python package index, that read what the program exports.
+/// Third-party programs, from the Python package index, that read the program's exports.
 ///
 /// `make peers` installs them (Tools/peers.sh), and `make test-all` does so first. A suite that
 /// needs them is written `@Suite(.enabled(if: Peers.areInstalled))`: without them it is skipped,
-/// and a line that begins with `SKIPPED-PEERS:` is printed, which `.ci/run` takes for a failure.
+/// and a line that begins with `SKIPPED-PEERS:` is printed, which `.ci/run` treats as a failure.
 package enum Peers {
   /// The Python interpreter that has their packages.
   package static let python = Shared.packageRoot.appendingPathComponent(".build-peers/bin/python")

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The processor time of the calling thread for some work, in seconds: unlike elapsed time it does
-/// not depend on other load of the machine.
+/// The processor time of the calling thread for a task, in seconds: unlike elapsed time, it does
+/// not depend on other load on the machine.
 package func processorSeconds(of work: () throws -> Void) rethrows -> Double {
   let start = threadSeconds()
   try work()

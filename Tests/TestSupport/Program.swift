@@ -3,9 +3,9 @@ package import SystemIO
 
 /// Runs another program and returns its result.
 ///
-/// The output goes to files, so that any amount of it cannot block; the input is empty unless
-/// given. Signals that the test runner ignores, such as SIGTERM and SIGINT, have their default
-/// effect on the program and its children: otherwise a daemon that it wants to end would stay.
+/// The output goes to files, so that no amount of it can block; the input is empty unless given.
+/// Signals that the test runner ignores, such as SIGTERM and SIGINT, have their default effect on
+/// the program and its children: otherwise, a daemon that it tries to end would keep running.
 package enum Program {
   /// The exit status and output of a program.
   package struct Outcome: Sendable {
@@ -83,7 +83,8 @@ package enum Program {
 
   private static func locate(_ name: String) throws -> URL {
     if name.contains("/") { return URL(fileURLWithPath: name) }
-    // The system's programs first: a wrapper in a user's PATH may start several shells each time.
+    // The system's programs come first, because a wrapper in a user's PATH may start several shells
+    // each time.
     let directories = ProcessInfo.processInfo.environment["PATH"] ?? ""
     let system = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
     for directory in system + directories.components(separatedBy: ":") {

@@ -1,4 +1,4 @@
-// The programs beside the prune.
+// The programs that run beside the prune.
 extension PruneModel {
   func stepsOfRemoval(in state: State) -> [State] {
     func step(_ change: (inout State) -> Void) -> State {
@@ -171,7 +171,7 @@ extension PruneModel {
     }
   }
 
-  /// A prune that lost the right does what it was about to do.
+  /// A prune that lost the right carries out its pending action.
   func stepsOfSleeper(in state: State) -> [State] {
     guard state.hasSleeper else { return [] }
     var changed = state
@@ -185,8 +185,8 @@ extension PruneModel {
     return [changed]
   }
 
-  /// Without rename, a prune may lose the right and its lease while it sleeps before what it does
-  /// next.
+  /// Without rename, a prune may lose the right and its lease while it sleeps before its next
+  /// action.
   private func stepsOfFallingAsleep(in state: State) -> [State] {
     guard objects, !state.hasSleeper, state.prune.runs == 0 else { return [] }
     var asleep = state
@@ -219,8 +219,9 @@ extension PruneModel {
     }
   }
 
-  /// A writer finds the damaged object, and removes it if it gets the right to remove objects: that
-  /// of a running prune only if this one slept for an hour. Then it lists again.
+  /// A writer finds the damaged object, and removes it if it gets the right to remove objects. It
+  /// gets the right of a running prune only if the prune has slept for an hour. Then it lists
+  /// again.
   private func mends(by number: Int, in state: State) -> [State] {
     var (refused, mended) = (state, state)
     mended.mend()
@@ -262,7 +263,8 @@ extension PruneModel {
       next.append(changed)
     }
     switch state.prune.step {
-    // It writes and removes objects through its lease, so it ends if another program removed that.
+    // It writes and removes objects through its lease, so it ends if another program removed the
+    // lease.
     case .marked, .planned, .copied, .checkedAgain, .indexWritten:
       if state.prune.hasLease {
         next += stepsWithLease(in: state) + stepsOfFallingAsleep(in: state)
@@ -276,7 +278,7 @@ extension PruneModel {
       for gone in 0..<8 {
         step { state in
           for number in 0..<2 where gone >> number & 1 == 1 {
-            // What is left of one that has been dead for a day.
+            // The remains of a prune that has been dead for a day.
             if !state.writers[number].hasLease { state.writers[number].hasPending = false }
             state.writers[number].hasLease = false
           }
@@ -366,7 +368,7 @@ extension PruneModel {
   /// The step after a sweep that has to wait.
   private func ended(_ state: State) -> PruneStep { state.prune.hasPlanned ? .done : .marked }
 
-  /// Takes those of some objects that every program with a lease has seen.
+  /// Makes those of the given objects due that every program with a lease has seen.
   private func take(_ objects: UInt8, in state: inout State) {
     let isBlocked =
       state.removal.hasLease
@@ -396,7 +398,7 @@ extension PruneModel {
 
   private func condemn(_ state: inout State) {
     let known = state.prune.view & state.packs & state.indexed & ~state.prune.condemned
-    // While the blob is lost, a pack that no index names may have it.
+    // While the blob is lost, a pack that no index names may contain it.
     let isLost = state.prune.isNeeded && state.prune.isLost
     let unindexed = isLost ? 0 : state.prune.listed & state.packs & ~state.prune.view
     let usual = state.prune.step == .copied ? known : known & ~state.prune.marks

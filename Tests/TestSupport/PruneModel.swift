@@ -3,20 +3,20 @@
 /// writers, a prune that runs twice, a program that removes snapshots or moves them back twice, and
 /// a reader. Any of them may end at any step, and any lease may expire whenever a prune looks. With
 /// `condemnsUnindexed`, the prune condemns packs that no index names as well. With `hasDamage`, the
-/// bytes of a condemned object change once at any time, a writer that finds that removes the
+/// bytes of a condemned object change once at any time, a writer that notices this removes the
 /// object, and the prune may sleep for an hour at any step before.
 ///
 /// Without rename (`objects`), a writer puts its snapshot as pending, looks for the mark that its
-/// lease is dead, puts the snapshot, and looks again; with a dead lease it takes a new one, once,
-/// and checks its pack. A writer that has committed may be one without the right to remove objects:
-/// it marks its lease as dead and leaves the pending object. A prune whose right was taken over may
-/// still do what it was about to do: put a condemned object, write the index, or delete packs, at
-/// any later time. The docs state the bound: a writer that slept between its first look and the put
-/// for so long that its pending snapshot was removed must not be ended before it has looked again.
+/// lease is dead, puts the snapshot, and looks again; with a dead lease, it takes a new one, once,
+/// and checks its pack. A writer that has committed may lack the right to remove objects: it marks
+/// its lease as dead and leaves the pending object. A prune whose right was taken over may still
+/// carry out its pending action: put a condemned object, write the index, or delete packs, at any
+/// later time. The docs state the bound: a writer that slept between its first look and the put for
+/// so long that its pending snapshot was removed must not be ended before it has looked again.
 ///
-/// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
-/// it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have the same
-/// tree, so a prune that knows what one needs does not search the others.
+/// There is one blob. For the old snapshot it is in pack 0; a writer that finds no usable copy
+/// stores it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have
+/// the same tree, so a prune that knows the needs of one does not search the others.
 package struct PruneModel {
   /// The rules of the format; a test drops one.
   package enum Rule: CaseIterable, Sendable {
@@ -46,8 +46,8 @@ package struct PruneModel {
 
   /// The dropped rule.
   let rule: Rule?
-  /// The number of writers, whether there is a reader, and how many snapshots are removed or moved
-  /// back at most.
+  /// The number of writers, whether there is a reader, and the maximum number of snapshots that are
+  /// removed or moved back.
   let writers: Int
   package let hasReader: Bool
   let removals: UInt8
@@ -59,7 +59,7 @@ package struct PruneModel {
   /// Whether the store has no rename.
   package let objects: Bool
 
-  /// Makes a model, of some programs only, in which one rule is dropped.
+  /// Creates a model, of some programs only, in which one rule is dropped.
   package init(
     writers: Int = 2, hasReader: Bool = true, removals: UInt8 = 2, hasDamage: Bool = false,
     condemnsUnindexed: Bool = false, objects: Bool = false, without rule: Rule? = nil
@@ -94,7 +94,7 @@ package struct PruneModel {
     package var removedUnindexed = 0
     /// Without rename: the states in which a snapshot is visible before it is committed, in which a
     /// writer has committed with a new lease, in which one waits for a sleeping prune's action, and
-    /// in which a writer was ended in the moment that the docs exclude.
+    /// in which a writer was ended at the moment that the docs exclude.
     package var visible = 0
     package var renewed = 0
     package var sleeping = 0
@@ -152,14 +152,15 @@ package struct PruneModel {
 
   struct Prune: Hashable {
     var step = PruneStep.idle
-    /// Whether a snapshot that it has listed needs the blob, and whether no pack had it then.
+    /// Whether a snapshot that it has listed needs the blob, and whether no pack contained it at
+    /// that time.
     var isNeeded = false
     var isLost = false
     /// The packs in the index objects that it has read, and those with a mark.
     var view: UInt8 = 0
     var marks: UInt8 = 0
-    /// Whether it has the lease that it had at the beginning: without it, it can write and remove
-    /// nothing.
+    /// Whether it still has its original lease, without which it can neither write nor remove
+    /// anything.
     var hasLease = false
     /// The packs that it has listed, before it read the index.
     var listed: UInt8 = 0
@@ -174,7 +175,7 @@ package struct PruneModel {
     var runs: UInt8 = 0
   }
 
-  /// The steps of a program that removes a snapshot, which is pinned at the right moment, or not.
+  /// The steps of a program that removes a snapshot, which may or may not be pinned at that moment.
   enum RemovalStep: UInt8 { case idle, leased, away, back, done }
 
   struct Removal: Hashable {
@@ -188,7 +189,7 @@ package struct PruneModel {
     var hasLease: Bool { [.leased, .away, .back].contains(step) || hasLeft }
   }
 
-  /// Whether a condemned object was damaged, and that was repaired.
+  /// Whether a condemned object was damaged, and whether the damage was repaired.
   enum Damage: UInt8 { case none, damaged, mended }
 
   /// The packs of the condemned objects: each of the two runs of the prune makes one at most, and
@@ -272,7 +273,7 @@ package struct PruneModel {
   }
 
   private func check(_ state: State, _ result: inout Result) {
-    // A blob is found if any existing pack that an index names has it; all packs have the blob.
+    // The blob is found if an index names any existing pack, because all packs contain it.
     let isThere = state.packs & state.indexed != 0
     let isCommitted = state.writers.contains { $0.step == .committed }
     let isComplete = isThere || !state.hasOldSnapshot && !isCommitted

@@ -1,11 +1,11 @@
 /// The rules by which one program at a time gets the right to remove objects, in a store with
 /// rename (docs/repository-format.md, "Removing objects"), as a model whose states are all visited:
-/// every interleaving of the steps of three programs, of which each may be killed, or sleep for an
+/// every interleaving of the steps of three programs, each of which may be killed, or sleep for an
 /// hour, at any step. Some may be of an earlier version, which creates the directory, names itself
 /// in it, and removes its content before it removes the directory.
 ///
 /// A program that sleeps has lost its lease, so that it can remove nothing (`PruneModel`): another
-/// one takes the right over from it, as from one that was killed.
+/// program takes over its right, as from a killed one.
 package struct RightModel {
   /// The rules of the format; a test drops one.
   package enum Rule: CaseIterable, Sendable {
@@ -16,7 +16,7 @@ package struct RightModel {
   let isEarlier: [Bool]
   let rule: Rule?
 
-  /// Makes a model of three programs, in which one rule is dropped.
+  /// Creates a model of three programs, in which one rule is dropped.
   package init(earlier: Int = 0, without rule: Rule? = nil) {
     isEarlier = (0..<3).map { $0 < earlier }
     self.rule = rule
@@ -25,8 +25,8 @@ package struct RightModel {
   /// The result of an exploration.
   package struct Result {
     package var states = 0
-    /// Descriptions of states that the rules must exclude: two programs that find themselves the
-    /// owner, and a right without an owner that no program is about to change.
+    /// Descriptions of states that the rules must exclude: two programs that both consider
+    /// themselves the owner, and a right without an owner that no program is about to change.
     package var violations: [String] = []
     /// The states in which a program holds the right, in which one holds it after another one was
     /// killed with it, and in which a program has lost it.
@@ -115,7 +115,7 @@ package struct RightModel {
       var (killed, asleep) = (state, state)
       killed.programs[number].isKilled = true
       asleep.programs[number].hasSlept = true
-      // A prune takes away what is left of its lease, and its private directory with it.
+      // A prune removes the remains of its lease, and its private directory with them.
       asleep.programs[number].aside = nil
       return steps(of: number, in: state) + [killed] + (program.hasSlept ? [] : [asleep])
     }
@@ -157,12 +157,12 @@ extension RightModel {
       if state.right?.owners == 0 { next.right = nil }
       next.programs[number].step = .done
     case .found:
-      // Only one of two programs renames it.
+      // Only one of two programs can rename it.
       next.programs[number].aside = state.right
       next.right = nil
       next.programs[number].step = state.right == nil ? .done : .moved
     case .moved:
-      // It is removed in any case: if it is another one by now, neither has it.
+      // It is removed in any case: if it is a different one by now, neither program has it.
       let isStale = state.programs[number].aside?.owners == state.programs[number].stale
       next.programs[number].aside = nil
       next.programs[number].step = isStale ? .free : .done
@@ -190,7 +190,7 @@ extension RightModel {
     state.programs[number].stale = right.owners
   }
 
-  /// Writes a file into the directory, whosoever it is by now; gives up if there is none.
+  /// Writes a file into the directory, whoever owns it by now; gives up if there is no directory.
   private func touch(
     _ number: Int, _ state: inout State, then step: Step, _ change: (inout Right) -> Void
   ) {
@@ -203,7 +203,7 @@ extension RightModel {
     state.programs[number].step = step
   }
 
-  /// Renames the private directory, which replaces an empty one and no other.
+  /// Renames the private directory, which replaces only an empty one.
   private func place(_ number: Int, _ state: inout State) {
     let isFree = state.right.map { $0 == Right() } ?? true
     if let made = state.programs[number].aside, isFree {
@@ -215,7 +215,7 @@ extension RightModel {
     state.programs[number].aside = nil
   }
 
-  /// Renames the directory, whosoever it is by now, and removes it under its private name; or
+  /// Renames the directory, whoever owns it by now, and removes it under its private name; or
   /// removes its content first.
   private func release(_ number: Int, _ state: inout State) {
     if isEarlier[number] || rule == .releaseRenamesFirst {

@@ -1,15 +1,15 @@
 import Foundation
 
-/// How much of a sweep runs: a sweep lets each call fail in turn, kills a program at each moment,
-/// or draws many values. `make test` runs a sample with a seed that is printed; `make test-all`
-/// runs everything.
+/// The part of a sweep that runs: a sweep makes each call fail in turn, kills a program at each
+/// moment, or draws many values. `make test` runs a sample with a seed that is printed;
+/// `make test-all` runs everything.
 package enum Sampling {
   private static let setting = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"]
 
   /// Whether complete sweeps run.
   package static let isWhole = setting == "1" || isExhaustive
 
-  /// Whether also sweeps of many minutes run completely.
+  /// Whether even sweeps of many minutes run completely.
   private static let isExhaustive = setting == "2"
 
   /// The distance between two steps of a sweep: `sample`, or `whole` for complete sweeps.
@@ -21,7 +21,7 @@ package enum Sampling {
   package static func count(_ sample: Int, of whole: Int) -> Int { isWhole ? whole : sample }
 
   /// A larger distance for an expensive sweep in the second run, over encrypted repositories: the
-  /// calls are hardly different ones.
+  /// calls are almost the same.
   package static func wider(_ sample: Int) -> Int { TestEncryption.isOn ? 2 * sample : sample }
 
   /// A smaller number of expensive repetitions in the second run, over encrypted repositories.
@@ -30,7 +30,7 @@ package enum Sampling {
   }
 
   /// The steps of a sweep of unknown length: all from 1 on, or 1 and every n-th from a random one
-  /// on, also in a complete sweep if `whole` is above 1.
+  /// on; the latter even in a complete sweep if `whole` is above 1.
   package static func steps(_ sample: Int, whole: Int = 1, _ label: String) -> SweepSteps {
     var random = Seeded.fresh(label)
     return SweepSteps(width: stride(sample, whole: whole), using: &random)
@@ -41,8 +41,8 @@ package enum Sampling {
     Array(steps(sample, label).prefix { $0 <= count })
   }
 
-  /// All elements, or every n-th from a random one on, also in a complete sweep if `whole` is above
-  /// 1: at least one of them.
+  /// All elements, or every n-th from a random one on, at least one; the latter even in a complete
+  /// sweep if `whole` is above 1.
   package static func some<Element>(
     of all: [Element], _ sample: Int, whole: Int = 1, _ label: String
   ) -> [Element] {

@@ -7,7 +7,7 @@ package struct Seeded: RandomNumberGenerator, Sendable {
   package let seed: UInt64
   private var state: UInt64
 
-  /// Begins with a seed: the same seed gives the same numbers.
+  /// Begins with a seed: the same seed yields the same numbers.
   package init(_ seed: UInt64) {
     self.seed = seed
     state = seed

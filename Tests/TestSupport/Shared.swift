@@ -1,11 +1,11 @@
 package import Foundation
 
-/// Material by others that is not part of the project: in the directory `SANDBOXCTL_SHARED`,
-/// otherwise in `shared` beside the package's directory.
+/// Third-party material that is not part of the project, in the directory `SANDBOXCTL_SHARED` or,
+/// by default, in `shared` beside the package's directory.
 ///
 /// A test that needs it is written `@Test(.enabled(if: Shared.has("fixtures/uti")))`: without the
 /// material the test is skipped, and a line that begins with `SKIPPED-SHARED:` is printed, which
-/// `.ci/run` takes for a failure on a machine that has the material.
+/// `.ci/run` treats as a failure on a machine that has the material.
 package enum Shared {
   /// The directory of the material.
   package static let root: URL = {
@@ -25,7 +25,7 @@ package enum Shared {
   package static func directory(_ path: String) -> URL? {
     let found = root.appendingPathComponent(path)
     if FileManager.default.fileExists(atPath: found.path) { return found }
-    // Written in one call, so that the output of no other thread comes in between.
+    // Written in one call, so that no other thread's output comes in between.
     let line = "\nSKIPPED-SHARED: no \(path) in \(root.path) (set SANDBOXCTL_SHARED)\n"
     FileHandle.standardOutput.write(Data(line.utf8))
     return nil
@@ -37,7 +37,7 @@ package enum Shared {
   /// The absolute path of a part of the material, which need not exist.
   package static func path(_ path: String) -> String { root.appendingPathComponent(path).path }
 
-  /// The whole content of a file of the material.
+  /// The complete content of a file of the material.
   package static func bytes(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: root.appendingPathComponent(path)))
   }

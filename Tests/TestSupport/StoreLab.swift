@@ -4,13 +4,14 @@ import Synchronization
 /// A real object store on this machine, started once for all tests and ended with them.
 ///
 /// Ceph and Swift are started by programs of Shared (`lab/s3`) from Debian's packages, moto by a
-/// program of the tests from `make peers`. Without them the tests are skipped, and a line says so.
+/// program of the tests from `make peers`. Without them the tests are skipped, which a line
+/// reports.
 package struct StoreLab: Sendable {
   /// The URL of the server.
   package let endpoint: String
   package let accessKey: String
   package let secret: String
-  /// The keys of a second user, who may only read; nil if the store has none.
+  /// The keys of a second user, who may only read; nil if the store has no such user.
   package let reader: (accessKey: String, secret: String)?
 
   /// Ceph RGW, which checks signatures, hashes and conditions.
@@ -20,7 +21,8 @@ package struct StoreLab: Sendable {
     return start("ceph", port: 19000, keys: ("LABKEY", "LABSECRET"))
   }()
 
-  /// OpenStack Swift with its S3 API, which knows no conditions. It needs root, and takes longer.
+  /// OpenStack Swift with its S3 API, which does not support conditions. It needs root, and takes
+  /// longer.
   package static let swift: StoreLab? = {
     guard Sampling.isWhole, geteuid() == 0,
       isInstalled(["swift-proxy-server", "memcached"], "swift-proxy swift-account swift-container")
@@ -64,8 +66,8 @@ package struct StoreLab: Sendable {
     return false
   }
 
-  /// Starts a store in a temporary directory; one that another test run has started is used as it
-  /// is. Its port is fixed, so two runs start it one after another.
+  /// Starts a store in a temporary directory; one that another test run has started is used. Its
+  /// port is fixed, so two runs start it one after another.
   private static func start(
     _ name: String, port: Int, keys: (accessKey: String, secret: String)
   ) -> StoreLab? {

@@ -3,7 +3,7 @@ import Synchronization
 package import SystemIO
 
 /// A new directory below the system's temporary one, removed with its contents when this value is
-/// released, whatever its names, depths and modes.
+/// released, whatever their names, depths and modes.
 ///
 /// Kept if `SANDBOXCTL_KEEP_TEMPORARY` is set: then its path is printed.
 package final class TemporaryDirectory: Sendable {
@@ -99,7 +99,7 @@ package final class TemporaryDirectory: Sendable {
     try write(Array(text.utf8), at: relative)
   }
 
-  /// The whole content of the file at a relative path.
+  /// The complete content of the file at a relative path.
   package func read(_ relative: ByteString) throws -> [UInt8] {
     try Descriptor.open(path: path(relative)).readAll(limit: 1 << 30) ?? []
   }

@@ -28,8 +28,8 @@ package enum TestEncryption {
     return ["SANDBOXCTL_IDENTITY_FILE": place + "/recovery.key"]
   }()
 
-  /// The same for a program that the user nobody runs: it has its own copy of the file, which
-  /// others may not read, and a place for the recipients that it knows.
+  /// The same for a program that the user nobody runs, which has its own copy of the file (others
+  /// may not read it) and a place for the recipients that it knows.
   package static let environmentOfNobody: [String: String] = {
     guard let place = identityDirectory() else { return [:] }
     for name in ["", "/recovery.key"] {
@@ -71,14 +71,14 @@ package enum TestEncryption {
 }
 
 extension Repository {
-  /// Creates a repository as the run tests it.
+  /// Creates a repository of the kind that the run tests.
   package static func create(
     in storage: any Storage, program: String
   ) throws(StoreError) -> Repository {
     try create(in: storage, program: program, keys: TestEncryption.keys)
   }
 
-  /// Opens a repository as the run tests it.
+  /// Opens a repository of the kind that the run tests.
   package static func open(_ storage: any Storage) throws(StoreError) -> Repository {
     try open(storage, key: TestEncryption.keys.map { .identities($0.identities) } ?? .none)
   }

@@ -3,7 +3,7 @@ import Codecs
 package import Synchronization
 package import SystemIO
 
-/// A storage that records each operation, and lets operations fail when a test requires it.
+/// A storage that records each operation, and makes operations fail when a test requires it.
 ///
 /// Operations are recorded and counted before they run, including those of object writers;
 /// discarding an object does not count, because it cannot fail.
@@ -56,8 +56,8 @@ package final class WatchedStorage: Storage {
   /// Whether a call has failed since then.
   package var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
 
-  /// Lets the call `number` fail, counted from now, and with `failsRepeatedly` all later ones; nil
-  /// lets none fail.
+  /// Makes the call `number` fail, counted from now, and with `failsRepeatedly` all later ones; nil
+  /// makes none fail.
   package func fail(at number: Int?, failsRepeatedly: Bool = false) {
     state.withLock { ($0.calls, $0.failing, $0.failsRepeatedly) = (0, number, failsRepeatedly) }
   }
@@ -144,7 +144,7 @@ package final class WatchedStorage: Storage {
     try call("remove \(paths.count) objects") { () throws(StoreError) in try inner.remove(paths) }
   }
 
-  /// Not a call of a storage on another host, so neither recorded nor counted.
+  /// A storage on another host has no such call, so it is neither recorded nor counted.
   package func directoryIdentity() throws(StoreError) -> FileIdentity? {
     try inner.directoryIdentity()
   }
