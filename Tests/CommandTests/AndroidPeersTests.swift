@@ -3,13 +3,13 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Backups of `export android` that programs of others read, and one that another program packed.
+/// Backups of `export android` that third-party programs read, and one that another program packed.
 @Suite(.enabled(if: Peers.areInstalled)) struct AndroidPeersTests {
   private let cli: CommandLine
 
   private static let password = "the right password"
   private static let packages = ["com.example.notes", "org.example.caf"]
-  /// The domains of the files of a package: the directories of the device, and those of the format.
+  /// The domains of a package's files: the directories on the device, and those in the format.
   private static let domains = [
     ("files", "f"), ("databases", "db"), ("shared_prefs", "sp"), ("app_webview", "r/app_webview"),
   ]

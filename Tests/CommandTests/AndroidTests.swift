@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The commands on the data of Android apps.
+/// Commands on the data of Android apps.
 struct AndroidTests {
   private static let device = "--layout android --root phone"
 
@@ -75,7 +75,7 @@ struct AndroidTests {
         == Array("rows".utf8))
   }
 
-  /// A grouped directory is deleted as a whole, and a tombstone is an empty file.
+  /// A grouped directory is deleted as a unit, and a tombstone is an empty file.
   @Test func purgeObservesAndroidsMarks() throws {
     let cli = try Self.phone()
     let data = "phone/data/data/com.example.notes/"

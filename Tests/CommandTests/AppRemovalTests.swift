@@ -52,7 +52,7 @@ struct AppRemovalTests {
     #expect(try isInstalled(cli) == false)
     #expect(
       try cli.run("offload notebook --root device --repo repo").code == 1, "already offloaded")
-    // Reinstalling removes nothing, so it makes no snapshot and no remark about one.
+    // Reinstalling removes nothing, so it neither makes a snapshot nor mentions one.
     let reported = try cli.succeed("reinstall New.app --root device")
     #expect(!reported.contains("not in the snapshot"), "\(reported)")
     #expect(!reported.contains("saved the previous state"), "\(reported)")
@@ -70,7 +70,7 @@ struct AppRemovalTests {
     #expect(restored.contains(Self.app), "\(restored)")
   }
 
-  /// The name of the app is no package: the bundle that the offload kept is named.
+  /// The app's name is not a package: the message names the bundle that the offload kept.
   @Test func offloadedBundleIsNamed() throws {
     let cli = try prepare()
     _ = try cli.succeed("offload notebook --root device --repo repo --quiet")
@@ -81,7 +81,7 @@ struct AppRemovalTests {
     #expect(words.output.1.contains("/.sandboxctl/trash/"), "\(words.output.1)")
     _ = try cli.succeed(String(words.output.1))
     #expect(try isInstalled(cli) == true)
-    // Neither an unknown app nor one whose bundle is gone has such a hint.
+    // There is no such hint for an unknown app or one whose bundle is gone.
     let none = try cli.run("reinstall nobody --root device")
     #expect(none.code == 1 && none.errors.contains("no such file"), "\(none.errors)")
     _ = try cli.succeed("offload notebook --root device --repo repo --no-snapshot --quiet")

@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `check --append-only`: whether credentials can destroy what is stored.
+/// `check --append-only`: whether credentials can destroy stored data.
 struct AppendOnlyTests {
   private static let check = "check --append-only --repo s3://bucket/place"
 
-  /// A backup works with such credentials, and no command mistakes what the check leaves for
-  /// something else.
+  /// A backup works with such credentials, and no command misinterprets the objects that the check
+  /// leaves.
   @Test(arguments: [
     (FaultStore.Mode.none, "possible", "these credentials can replace and remove objects"),
     (.appendOnly, "refused", "these credentials can neither replace nor remove objects"),
@@ -42,7 +42,8 @@ struct AppendOnlyTests {
     try requireCleanUp(fixture)
   }
 
-  /// A prune by a user with more rights removes what the check had to leave, after an hour.
+  /// After an hour, a prune by a user with more rights removes the objects that the check had to
+  /// leave.
   private func requireCleanUp(_ fixture: S3CommandFixture) throws {
     try fixture.store.protect(.none)
     _ = try fixture.succeed("prune --repo s3://bucket/place")
@@ -83,7 +84,7 @@ struct AppendOnlyTests {
     #expect(try cli.names(in: "repo/leases").isEmpty)
   }
 
-  /// A forced command that denies removals still lets files be replaced, and says so.
+  /// A forced command that denies removals still permits replacing files, which the check reports.
   @Test(SFTPServer.isInstalled) func aServerThatDeniesRemovalsIsNotProtected() throws {
     let cli = try CommandLine()
     let server = try SFTPServer(for: cli, "-e $(cat \(cli.directory.string)/denied)")

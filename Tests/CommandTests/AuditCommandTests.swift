@@ -40,7 +40,7 @@ struct AuditCommandTests {
       #expect(
         findings.filter { $0["level"] as? String == level }.count == summary[level] as? Int)
     }
-    // Fresh files are no leftovers, and small caches no reason for a refusal.
+    // Fresh files are not leftovers, and small caches are no reason for a refusal.
     for rule in ["inbox-leftover", "temporary-leftover", "recreatable-data", "churn"] {
       #expect(Self.paths(findings, of: rule).isEmpty, "\(rule)")
     }
@@ -71,7 +71,8 @@ struct AuditCommandTests {
         == "no findings\n")
   }
 
-  /// The output in both forms is a baseline: what it contains is not reported, what is new is.
+  /// The output in either form can be a baseline: only findings that it does not contain are
+  /// reported.
   @Test(arguments: ["json", "sarif"]) func knownFindingsStaySilent(format: String) throws {
     let cli = try Self.sample()
     let count = try Self.findings(cli).findings.count
@@ -128,8 +129,8 @@ struct AuditCommandTests {
     ) { first, _ in first }
   }
 
-  /// Snapshots of one day tell nothing about daily changes, however many there are, and the output
-  /// says so.
+  /// Snapshots of a single day show nothing about daily changes, however many there are, which the
+  /// output reports.
   @Test func snapshotsOfOneDayAreTooFew() throws {
     let cli = try Self.sample()
     _ = try cli.succeed("init repo --plain --no-default")
@@ -149,7 +150,7 @@ struct AuditCommandTests {
       skipped.values.allSatisfy {
         $0.hasPrefix("it needs snapshots of the device from 4 days")
       })
-    // Without a repository there is nothing to say.
+    // Without a repository, nothing is reported.
     let (_, other) = try Self.findings(cli)
     #expect(Self.skipped(other).count == 2)
     #expect(try cli.run("audit --root device --repo nowhere").code == 10)
@@ -174,7 +175,7 @@ struct AuditCommandTests {
     let same = try #require(
       FileManager.default.contents(atPath: cli.directory.path(app.appending("PkgInfo")).description)
     )
-    // Another time alone is no difference.
+    // A different time alone is not a difference.
     try cli.directory.write(Array(same), at: app.appending("PkgInfo"))
     #expect(try details().isEmpty)
     try cli.directory.write(Array(same.reversed()), at: app.appending("PkgInfo"))
@@ -234,7 +235,7 @@ struct AuditCommandTests {
     #expect(cache.errors.contains("a rule excludes it; 'sandboxctl explain' shows the rule"))
   }
 
-  /// A mistake in one path changes none; a failure of one stops no other.
+  /// If one path has a mistake, none is changed; if one fails, the others are still changed.
   @Test func severalPathsAreChangedOneByOne() throws {
     let cli = try Self.sample()
     #expect(
@@ -247,7 +248,7 @@ struct AuditCommandTests {
     #expect(outcome.output.contains("Drafts: changed"))
   }
 
-  /// A mark for one destination leaves the backups to the others as they are.
+  /// A mark for one destination does not affect backups to other destinations.
   @Test func aMarkForADestinationNamesIt() throws {
     let cli = try Self.sample()
     for (destination, backup) in [

@@ -95,7 +95,7 @@ struct AutoBackupExportTests {
       .compactMap { $0["path"] as? String }.sorted()
   }
 
-  /// A backup by rules as a policy has what an export by the rules has.
+  /// A backup with rules as its policy contains the same files as an export by the rules.
   @Test(arguments: [
     #"<exclude domain="file" path="drafts"/>"#,
     #"<include domain="file" path="."/><exclude domain="file" path="drafts/one.txt"/>"#,
@@ -120,7 +120,7 @@ struct AutoBackupExportTests {
     #expect(try found == files("by-rules.ab"))
   }
 
-  /// The rules of a package are those of its app only, and an explanation names them.
+  /// The rules of a package apply only to its app, and an explanation names them.
   @Test func thePackagesRulesAreAPolicyForItsApp() throws {
     try makePackage(
       "base.apk", [Self.section("cloud-backup", "exclude", "drafts")])
@@ -135,7 +135,7 @@ struct AutoBackupExportTests {
         + "--policy base.apk")
     #expect(explained.contains("Auto Backup excludes it"), "\(explained)")
     #expect(explained.contains("base.apk, byte"), "\(explained)")
-    // The position in the policy that is made of the rules is no position in the file.
+    // A position in the policy that is made from the rules is not a position in the file.
     #expect(explained.contains("  base.apk (rules of Auto Backup)\n"), "\(explained)")
     #expect(!explained.contains("base.apk:") && !explained.contains("Backup):"), "\(explained)")
     try cli.directory.write("<full-backup-content><include/>", at: "broken.xml")

@@ -47,7 +47,7 @@ import Testing
     #expect(group.errors.contains("error: \(why)\(Self.left)"), "\(group.errors)")
   }
 
-  /// A mistake in a policy file of the user keeps nobody from a recovery.
+  /// A mistake in the user's policy file does not prevent a recovery.
   @Test func invalidPolicyFileBlocksNoRecovery() throws {
     let (fixture, note) = try InterruptedRestoreTests.interrupted()
     let cli = fixture.cli

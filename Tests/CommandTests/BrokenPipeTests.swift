@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Commands whose reader ends first, as in `sandboxctl dump … | head`: they end by SIGPIPE, silently,
-/// and leave no lease, for which a prune would wait an hour.
+/// Commands whose reader ends first, as in `sandboxctl dump … | head`: SIGPIPE ends them silently,
+/// and they leave no lease, for which a prune would wait an hour.
 @Suite(.enabled(if: Strace.isPermitted)) struct BrokenPipeTests {
   private let cli: CommandLine
 
@@ -85,7 +85,7 @@ import Testing
       "$0" dump latest:folders/tree/0 --repo repo >&4
       exit $?
       """
-    // The runner resets signals, a shell passes an ignored one on.
+    // The test runner resets signals; a shell passes on an ignored one.
     let outcome = try cli.run([], under: ["bash", "-c", text])
     #expect(outcome.code == 1, "\(outcome)")
     #expect(outcome.errors.contains("cannot write 'standard output'"), "\(outcome.errors)")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `backup --with-bundles`: bundles in a bucket, which has none otherwise.
+/// `backup --with-bundles`: bundles in a bucket, which otherwise has none.
 struct BundlesInBucketTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
@@ -82,8 +82,8 @@ struct BundlesInBucketTests {
     #expect(try hints(#require(report["plan"] as? [String: Any])).contains(Self.bundle))
   }
 
-  /// A backup with bundles and one without are based on each other, and each has what it is to
-  /// have.
+  /// A backup with bundles and one without are based on each other, and each has its expected
+  /// content.
   @Test func bundlesComeAndGoWithTheOption() throws {
     try makeBucket()
     let without = try list()
@@ -124,7 +124,7 @@ struct BundlesInBucketTests {
     #expect(after.sorted() == names.sorted())
   }
 
-  /// `explain` and `classify` say what a snapshot has.
+  /// `explain` and `classify` report the content of a snapshot.
   @Test(arguments: ["", "--with-bundles"])
   func explanationsAgreeWithTheSnapshot(_ option: String) throws {
     try makeBucket()
@@ -146,7 +146,7 @@ struct BundlesInBucketTests {
     }
   }
 
-  /// Repositories that are not in a bucket have the bundles in any case.
+  /// Repositories outside a bucket have the bundles in any case.
   @Test(arguments: [false, true])
   func theOptionChangesNothingElsewhere(isEncrypted: Bool) throws {
     let kind = isEncrypted ? "--recipient \(try cli.makeKey())" : "--plain"

@@ -238,7 +238,7 @@ struct CacheCommandTests {
     #expect(outcome.code == 0, "\(outcome.errors)")
     for name in own + links.map(\.0) {
       #expect(try cli.isThere(name), "\(name)")
-      // A directory that is not part of the cache is reported itself.
+      // A directory that is not part of the cache is reported as such, not its content.
       let parent = name.parent
       let isReported = [Self.caches, cache, cache.appending("index")].contains(parent)
       let shown = (isReported ? name : parent).relative(to: "home")
@@ -330,7 +330,7 @@ struct EncryptedCacheTests {
     try keys.expectNoSecrets()
   }
 
-  /// The host's record serves also where the repository cannot be read.
+  /// The host's record is sufficient even if the repository cannot be read.
   @Test func hostThatOnlyWritesImportsWhatChanged() throws {
     let recipient = try keys.succeed("key show-recipient --repo repo").split(separator: "\n")[0]
     try keys.succeed("init store --recipient \(recipient) --no-default")

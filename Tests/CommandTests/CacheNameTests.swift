@@ -46,7 +46,7 @@ struct CacheNameTests {
     try transcript.expectSnapshot("cache-names")
   }
 
-  /// The rule for a container whose app is unknown applies to all apps, which the file says.
+  /// The rule for a container whose app is unknown applies to all apps, which the file states.
   @Test func aRuleForEveryContainerSaysSo() throws {
     let line = "# This path in every container of the kind: no app or group is named."
     try fill()
@@ -112,8 +112,8 @@ struct CacheNameTests {
     #expect(all.split(separator: "\n").count { $0.hasSuffix("/") } == 25)
   }
 
-  /// The rule that the command prints is a valid policy file, which excludes the directory and no
-  /// other, whatever bytes its name has.
+  /// The rule that the command prints is a valid policy file, which excludes only that directory,
+  /// whatever bytes its name contains.
   @Test(arguments: [
     "plain_cache", "a \"quoted\" 'cache'", "back\\slash cache", "{a,b} [c] * ? cache",
     "Größe_cache",

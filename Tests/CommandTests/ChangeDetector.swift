@@ -16,7 +16,7 @@ enum ChangeDetector {
   }
 
   /// Describes the differences, or is empty if there are none. Uses the benchmarks'
-  /// `verify_tree.py` if it is available, else `OddTree.listing`.
+  /// `verify_tree.py` if it is available, otherwise `OddTree.listing`.
   static func differences(
     _ directory: TemporaryDirectory, _ expected: ByteString, _ actual: ByteString
   ) throws -> String {

@@ -48,7 +48,7 @@ struct CheckTests {
     #expect(found.output.contains("damaged  " + names), "\(found.output)")
     #expect(found.output.hasSuffix("1 object damaged; there is no readable snapshot\n"))
     #expect(found.errors.contains("from a copy of the repository"), "\(found.errors)")
-    // The next backup is the last one to know.
+    // The next backup is the last one that knows it.
     let line = "backup --layout folder --root tree --repo repo --quiet"
     let after = try cli.run(line + " --dry-run")
     #expect(after.code == 0 && !after.errors.contains("does not exist"), "\(after)")
@@ -69,7 +69,8 @@ struct CheckTests {
     #expect(try cli.run("check --repo repo").code == 0)
   }
 
-  /// Runs of a percentage read other packs each time, and together each once; groups, too.
+  /// Runs with a percentage read different packs each time, and together read each pack once; so do
+  /// groups.
   @Test func partialRunsTogetherReadAll() throws {
     let cli = try Self.make()
     var random = Seeded(9)
@@ -92,7 +93,7 @@ struct CheckTests {
       bytes += found[1]
       #expect(found[0] > 0 && found[0] < found[2])
       guard packs == found[2], bytes == found[3] else { continue }
-      // A round is complete, within four runs.
+      // A round is complete within four runs.
       wholes += 1
       (packs, bytes) = (0, 0)
       #expect(run <= 4 * wholes)
@@ -131,7 +132,7 @@ struct CheckTests {
     try Self.expectRemedy("forget --force ID", in: cli)
   }
 
-  /// A pinned snapshot that is lost can be copied again, or given up.
+  /// A pinned snapshot that is lost can be copied again or abandoned.
   @Test func aLostPinnedSnapshotHasARemedy() throws {
     let cli = try Self.make()
     _ = try cli.succeed("snapshots pin latest --repo repo")
@@ -157,13 +158,13 @@ struct CheckTests {
     #expect(summary["damaged"] as? Int == 1 && summary["hints"] as? [String] == [hint])
   }
 
-  /// Read permission is sufficient to check.
+  /// Read permission is sufficient for a check.
   @Test func checkDoesNotChangeTheRepository() throws {
     let cli = try Self.make()
     let before = try OddTree.listing(cli.directory, "repo")
     _ = try cli.succeed("check --repo repo")
     #expect(try OddTree.listing(cli.directory, "repo") == before)
-    // One that reads data has a lease meanwhile, which leaves only the time of the directory.
+    // A check that reads data holds a lease, which changes only the time of the directory.
     for line in ["check --read-data", "check --read-data-subset 50%"] {
       _ = try cli.succeed(line + " --repo repo")
     }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `classify` and `explain` give the same answer in every form.
+/// `classify` and `explain` return the same answer in every form.
 struct ClassifyTests {
   private static func sample() throws -> CommandLine {
     let cli = try CommandLine()
@@ -73,7 +73,7 @@ struct ClassifyTests {
     }
   }
 
-  /// Without exclusion marks, paths alone give the same answer as the device.
+  /// Without exclusion marks, paths alone yield the same answer as the device.
   @Test func pathsFromStandardInputNeedNoFiles() throws {
     let cli = try Self.sample()
     // A copy without extended attributes, marker files, and files whose class depends on other
@@ -167,7 +167,7 @@ struct ClassifyTests {
     #expect(local[view] == nil && platform[view] != nil)
   }
 
-  /// For each path, in `make test` for a sample of them.
+  /// For each path; in `make test`, for a sample of them.
   @Test func explainAgreesWithClassify() throws {
     let cli = try Self.sample()
     let all = try cli.jsonLines("classify --root device --json").filter { $0["path_b64"] == nil }
@@ -184,7 +184,7 @@ struct ClassifyTests {
     }
   }
 
-  /// The rules for a database decide about its log.
+  /// The rules for a database also apply to its log.
   @Test func explainNamesTheDatabaseOfALog() throws {
     let cli = try CommandLine()
     try cli.directory.write("pages", at: "tree/x.db")

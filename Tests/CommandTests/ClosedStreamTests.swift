@@ -21,7 +21,7 @@ struct ClosedStreamTests {
     #expect(taken.isEmpty, "\(taken)")
   }
 
-  /// A result that nobody can get is not a success, as before.
+  /// A result that nobody can receive is not a success, as before.
   @Test func closedOutputIsAnError() throws {
     let cli = try CommandLine()
     let outcome = try cli.run(

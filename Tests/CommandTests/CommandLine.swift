@@ -7,7 +7,7 @@ import TestSupport
 struct CommandLine {
   let directory: TemporaryDirectory
 
-  /// Makes the directory; with `inMemory` on a file system in memory, for trees of many files.
+  /// Creates the directory; with `inMemory`, on a file system in memory, for trees of many files.
   init(inMemory: Bool = false) throws {
     try self.init(in: try TemporaryDirectory("command", inMemory: inMemory))
   }

@@ -79,7 +79,7 @@ struct ConfigurationTests {
     try configure("repo: \(repository)\nhost: [one, two]\n")
     // `forget` takes several hosts, `snapshots` one.
     #expect(try cli.run("forget --keep-last 1 --dry-run").code == 0)
-    // `check` has no such option: what any command accepts is right.
+    // `check` has no such option, but an option that any command accepts is valid.
     let checked = try cli.run("check")
     #expect(checked.code == 0, "\(checked)")
     let refused = try cli.run("snapshots")
@@ -144,7 +144,7 @@ struct ConfigurationTests {
   @Test func everyOptionCanBeSet() throws {
     let options = try HelpTree.options(cli)
     #expect(options.count > 60)
-    // In a profile that is not selected: the options are checked but not used.
+    // The options of a profile that is not selected are checked but not used.
     var lines = ["profiles:", "  all:"]
     var last: [String] = []
     for (command, option) in options {

@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 
 /// Copies and mirrors that are killed at calls that change the target, spread over the run: each
-/// snapshot of the target is complete, and the next run completes it.
+/// snapshot in the target is complete, and the next run completes the target.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct CopyKillTests {
   private static let calls = "mkdirat,openat,write,fsync,renameat,renameat2,unlinkat"
 
-  /// A repository, and a target with an earlier state of it, of which a snapshot and packs were
-  /// removed since.
+  /// A repository, and a target with an earlier state of it, from which a snapshot and packs have
+  /// been removed since.
   private static func prepare(_ command: String) throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(11)

@@ -66,13 +66,13 @@ struct CopyTests {
     #expect(try cli.snapshots("second").isEmpty)
     let nothing = try cli.run("copy --to second --tag other --repo repo")
     #expect(nothing.code == 0 && nothing.errors.contains("no snapshot matches"), "\(nothing)")
-    // The command in the hint is for the one of the two that the error is about.
+    // The command in the hint is for the repository that the error concerns.
     let unknown = try cli.run("copy ffffffff --to second --repo repo")
     #expect(unknown.code == 1, "\(unknown)")
     #expect(unknown.errors.contains("run 'sandboxctl snapshots --repo repo' to list"), "\(unknown)")
   }
 
-  /// Lost data costs the snapshots that need it and no other, and is reported by name.
+  /// Lost data affects only the snapshots that need it, and is reported by name.
   @Test func damageIsNamedAndNotCopied() throws {
     let cli = try CommandLine(inMemory: true)
     try repositories(cli)
@@ -131,7 +131,7 @@ struct CopyTests {
     #expect(try cli.succeed("check --read-data --repo mirror").hasSuffix("no damage found\n"))
   }
 
-  /// A wrong `forget --allow-last` is not mirrored, and undone from the mirror.
+  /// A mistaken `forget --allow-last` is not mirrored and can be undone from the mirror.
   @Test func aLargeRemovalNeedsPermission() throws {
     let cli = try CommandLine(inMemory: true)
     try repositories(cli)
@@ -149,7 +149,7 @@ struct CopyTests {
       "\(refused.errors)")
     #expect(refused.errors.contains("--allow-large-removal' once"), "\(refused.errors)")
     #expect(Set(try cli.snapshots("mirror")).isSuperset(of: ids))
-    // Copied back, the snapshots have their ids.
+    // The snapshots that are copied back have their original ids.
     _ = try cli.succeed("copy --repo mirror --to repo --quiet")
     #expect(Set(try cli.snapshots()).isSuperset(of: ids))
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
@@ -172,7 +172,7 @@ struct CopyTests {
     _ = try cli.succeed("mirror --to mirror --repo repo --quiet")
   }
 
-  /// The error names the process that holds the lock, as those of backups and apps do.
+  /// The error names the process that holds the lock, as with the locks of backups and apps.
   @Test func aBusyMirrorNamesTheProcess() throws {
     let cli = try CommandLine(inMemory: true)
     try repositories(cli)
@@ -190,7 +190,7 @@ struct CopyTests {
     _ = try cli.succeed("mirror --to mirror --repo repo --quiet")
   }
 
-  /// A wait for another copy, which may take long, is not silent.
+  /// A wait for another copy, which may take a long time, is reported.
   @Test func aCopyNamesTheProgramThatItWaitsFor() throws {
     let cli = try CommandLine(inMemory: true)
     try repositories(cli)

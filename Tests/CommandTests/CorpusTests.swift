@@ -7,7 +7,7 @@ import Testing
 /// `verify_tree.py` compares the results.
 @Suite(.serialized, .enabled(if: Shared.has("bench/make_corpus.py")))
 struct CorpusTests {
-  /// A directory with the corpus of apps, made once.
+  /// A directory with the corpus of apps, created once.
   private static let apps = Result {
     let directory = try TemporaryDirectory.shared("corpus")
     try makeCorpus(
@@ -62,7 +62,7 @@ struct CorpusTests {
   }
 
   /// Changes the corpus like a day of use and backs it up, then restores it into a new directory
-  /// and over the state of the day before.
+  /// and over the state of the previous day.
   private static func expectNextDay(_ cli: CommandLine, _ profile: String, seed: UInt64) throws {
     _ = try cli.succeed("restore latest:folders/corpus --to into --repo repo")
     try mutateCorpus(cli, profile, seed: seed % 1_000_000)
@@ -79,7 +79,7 @@ struct CorpusTests {
   }
 
   /// Changes the corpus. The script renames files at random and ends if a new name is longer than
-  /// 255 bytes; then it continues with another seed.
+  /// 255 bytes; in that case, it continues with another seed.
   private static func mutateCorpus(_ cli: CommandLine, _ profile: String, seed: UInt64) throws {
     let script = Shared.path("bench/mutate_corpus.py")
     for attempt in 0..<10 as Range<UInt64> {

@@ -137,7 +137,7 @@ struct CronTests {
       try cli.directory.write("x", at: ByteString("home/.var/app/org.example.App/data/\(number)/x"))
     }
     _ = try cli.succeed("init repo --plain")
-    // Each listing takes 0.2 seconds, so that the whole scan would take minutes.
+    // Each listing takes 0.2 seconds, so that a complete scan would take minutes.
     let script = """
       strace -f -o trace -e trace=getdents64 -e inject=getdents64:delay_enter=200000 \
         env --default-signal=TERM "$0" backup &

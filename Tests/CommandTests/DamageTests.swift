@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Damage to a repository loses the damaged data and nothing else.
+/// Damage to a repository affects only the damaged data.
 struct DamageTests {
-  /// A repository with one backup of a directory with two files, each in a frame of its own.
+  /// A repository with one backup of a directory with two files, each in a separate frame.
   static func make() throws -> CommandLine {
     let cli = try CommandLine()
     var random = Seeded(7)
@@ -19,7 +19,7 @@ struct DamageTests {
 
   @Test func damagedPackLosesOnlyItsFiles() throws {
     let cli = try Self.make()
-    // The largest pack contains the files; its first megabyte belongs to the first one.
+    // The largest pack contains the files; its first megabyte belongs to the first file.
     try cli.flip(byte: 1_000_000, of: try cli.largestPack())
     var transcript = Transcript(cli)
     try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 13)
@@ -80,7 +80,8 @@ struct DamageTests {
     #expect(restore.errors.contains(".tar.zst"), "\(restore.errors)")
   }
 
-  /// A directory with a damaged tree is lost with its descendants; its siblings are restored.
+  /// A directory with a damaged tree is lost together with its descendants; its siblings are
+  /// restored.
   @Test func damagedTreeLosesOnlyItsDescendants() throws {
     let cli = try CommandLine()
     try cli.directory.write("one", at: "tree/lost/deeper/one")
@@ -88,8 +89,8 @@ struct DamageTests {
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     let first = try cli.packs()
-    // The second backup stores the trees of the changed directories and refers to the first for the
-    // other.
+    // The second backup stores the trees of the changed directories and refers to the first backup
+    // for the other.
     try cli.directory.write("three", at: "tree/beside/three")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
@@ -104,7 +105,7 @@ struct DamageTests {
   }
 
   /// A damaged byte in the trees of a large directory loses the names on one page. The other pages
-  /// are restored, at least as many as by recover.py, which needs whole frames.
+  /// are restored, at least as many as with recover.py, which needs whole frames.
   @Test(.disabled(if: TestEncryption.isOn, "a piece of 64 KiB has most of the pages"))
   func damagedPageLosesOnlyItsNames() throws {
     let cli = try CommandLine(inMemory: true)
@@ -112,7 +113,7 @@ struct DamageTests {
     for number in 0..<10 { try cli.directory.write("in", at: ByteString("tree/sub/\(number)")) }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    // The largest: a small one may consist mostly of its table, and damage to that loses nothing.
+    // The largest: a small one may consist mostly of its table, and damage to that has no effect.
     let sizes = try cli.packs().filter { try Self.holdsTrees($0) }.map {
       (path: $0, size: try Data(contentsOf: URL(fileURLWithPath: $0)).count)
     }
@@ -137,9 +138,9 @@ struct DamageTests {
     #expect(restored.count > 1, "each time another page is damaged")
   }
 
-  /// Flips the first byte from an offset on whose damage loses names of the large directory, and
+  /// Flips the first byte, from an offset on, whose damage loses names of the large directory, and
   /// restores to `ours`. A byte of an archive header loses none, and one of a small directory's
-  /// tree only what is in that.
+  /// tree loses only that directory's names.
   private static func damage(
     _ pack: String, from first: UInt64, _ cli: CommandLine
   ) throws -> UInt64 {

@@ -47,7 +47,7 @@ struct DatabaseCommandTests {
     try #require(Int(try python(count, [path], in: directory)))
   }
 
-  /// Makes a repository, backs `tree` up and returns the outcome.
+  /// Creates a repository, backs up `tree` and returns the outcome.
   static func backup(
     _ cli: CommandLine, _ more: String = "", under wrapper: [String] = []
   ) throws -> Program.Outcome {
@@ -255,7 +255,7 @@ struct DatabaseCommandTests {
       #expect(outcome.code == 0, "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("warning: \(path)\(words)"), "\(line): \(outcome.errors)")
     }
-    // The present database is the stored one, so it stays.
+    // The existing database is the stored one, so it stays.
     for line in [
       "restore latest:folders/tree/a/note --to note",
       "restore latest:folders/tree --in-place --no-snapshot",
@@ -318,7 +318,7 @@ struct DatabaseCommandTests {
   }
 }
 
-/// A program that has a database open in `tree/db` until `end`.
+/// A program that keeps a database in `tree/db` open until `end`.
 final class Holder {
   private let process = Process()
   private let input = Pipe()
@@ -329,7 +329,7 @@ final class Holder {
     connection.execute("PRAGMA synchronous=OFF")
     """
 
-  /// Runs Python statements, with a `connection` unless the file is no database, then waits and
+  /// Runs Python statements, with a `connection` unless the file is not a database, then waits and
   /// repeats `forever`.
   init(
     _ statements: String, connects: Bool = true, forever: String = "time.sleep(0.01)",

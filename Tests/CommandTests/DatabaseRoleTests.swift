@@ -40,7 +40,7 @@ struct DatabaseRoleTests {
   }
 
   /// Restores a path of the snapshot with rules that restore nothing of the given names. Returns
-  /// the names that are there then.
+  /// the names that exist afterwards.
   private func restored(_ path: String, skipping patterns: [String]) throws -> [ByteString] {
     let rules = patterns.enumerated().map { number, pattern in
       "  - {id: skip-\(number), match: \"**/\(pattern)\", restore: skip}\n"

@@ -103,7 +103,7 @@ struct DefaultsTests {
     let encrypted = try cli.run("backup")
     #expect(encrypted.code == 10 && encrypted.errors.contains("was not completed"))
     try cli.directory.write(text, at: readme)
-    // It may be what is left of a repository.
+    // It may be the remains of a repository.
     for object in ["packs/00/pack", "condemned/pack"] {
       let remains = ByteString(path + "/" + object)
       try cli.directory.write("data", at: remains)

@@ -62,7 +62,7 @@ struct DestinationTests {
     let mark = "user.com.apple.metadata:com_apple_cloudBackup_excludeItem"
     let set = try Program.run("setfattr", ["-n", mark, "-v", "com.apple.backupd", marked])
     let files = { (name: String) in FileManager.default.fileExists(atPath: name) }
-    // What a bucket never has is not removed either, although the snapshot does not have it.
+    // Data that a bucket never contains is not removed either, although the snapshot lacks it.
     _ = try fixture.succeed(
       "restore latest --app notebook --in-place --delete --repo s3://bucket/place")
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)

@@ -5,7 +5,8 @@ import Testing
 
 /// Backups of a device and the contents of their snapshots.
 struct DeviceBackupTests {
-  /// Containers of kinds that the layout does not know are not in the snapshot: they are counted.
+  /// Containers of kinds that the layout does not know are not in the snapshot, but they are
+  /// counted.
   @Test func containersOfUnknownKindsAreNamed() throws {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("sample device")
@@ -61,7 +62,7 @@ struct DeviceBackupTests {
     #expect(try fixture.cli.run("dump latest:\(new) --repo repo").code == 1)
     _ = try fixture.cli.succeed("restore latest --app notebook --to app --repo repo")
     #expect(try fixture.text(fixture.cli.directory.path("app/data/Documents/new.txt")) == "new")
-    // Knowledge of the other apps is kept: only new files are opened.
+    // The state of the other apps is kept: only new files are opened.
     let whole = try fixture.cli.json("backup --root device --repo repo --json")
     #expect(whole["parent"] as? String != id, "the parent has the same scope")
   }
@@ -78,8 +79,9 @@ struct DeviceBackupTests {
     try said.expectSnapshot("app-names")
   }
 
-  /// Entries that have not changed for two seconds are not asked for attributes again, except the
-  /// directory with a tag file, whose content may change while the directory's times stay the same.
+  /// The attributes of entries that have not changed for two seconds are not read again, except
+  /// those of the directory with a tag file, whose content may change while the directory's times
+  /// stay the same.
   @Test(.enabled(if: Strace.isPermitted)) func exclusionMarksAreReadOnlyAfterChanges() throws {
     // On a disk: entries of a file system in memory are read each time.
     let cli = try CommandLine()
@@ -133,7 +135,7 @@ struct DeviceBackupTests {
     #expect(try directory.target(of: name) == "/nowhere/at/all")
   }
 
-  /// Root does not follow a link of another user. Its target exists nonetheless.
+  /// Root does not follow another user's link. Its target exists nonetheless.
   @Test(.enabled(if: Host.userID == 0)) func aForeignContainerRootIsNotCalledMissing() throws {
     let fixture = try DeviceRestoreFixture()
     let data = try fixture.path("apps/org.example.notebook/data", of: "device")

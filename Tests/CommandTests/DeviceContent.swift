@@ -4,7 +4,8 @@ import SystemIO
 import TestSupport
 
 /// All entries of a device with its trash and safe harbor, independent of the UUIDs of its
-/// containers and the names of trash operations: equal values have lost nothing against each other.
+/// containers and the names of trash operations: if two values are equal, neither has lost anything
+/// that the other has.
 struct DeviceContent: Equatable {
   struct Entry: Equatable {
     let kind: FileKind

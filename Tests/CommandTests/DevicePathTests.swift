@@ -15,7 +15,7 @@ struct DevicePathTests {
     try cli.directory.directory.removeTree("tree/folder")
   }
 
-  /// A directory has no apps: the error says how a path in it is written.
+  /// A directory has no apps: the error shows how to write a path in it.
   @Test func pathInAPlainDirectoryIsExplained() throws {
     let outcome = try cli.run("explain --layout folder --root tree note")
     let hint = "write it as 'folders/tree/note'"

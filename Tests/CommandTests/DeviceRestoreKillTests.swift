@@ -26,7 +26,7 @@ import Testing
       }
     }
     #expect(moments.count == 4, "in \(moments.round) rounds")
-    // The remains of a killed run are no container, and the next run removes them.
+    // The remains of a killed run are not a container, and the next run removes them.
     _ = try fixture.cli.succeed(restore)
     #expect(try fixture.cli.containers(of: "device").count == all.count)
     for directory in Set(all.map(\.realPath.directoryPath)) {
@@ -81,8 +81,8 @@ extension DeviceRestoreFixture {
     }
   }
 
-  /// Expects each file of the containers to have its bytes of `spoilt` or of `original`, and the
-  /// bytes of `spoilt` to be in place or in the trash.
+  /// Expects each file of the containers to have its bytes from `spoilt` or from `original`, and
+  /// the bytes from `spoilt` to be in place or in the trash.
   ///
   /// - Parameter mayLackDatabase: whether a database may be missing while its log is exchanged.
   func expectOldOrNew(_ what: String, mayLackDatabase: Bool = false) throws {

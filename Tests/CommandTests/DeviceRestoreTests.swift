@@ -107,7 +107,7 @@ struct DeviceRestoreTests {
     let relinked = (report["relinked"] as? [[String: Any]] ?? []).compactMap { $0.path() }
     #expect(relinked == [data.appending("Documents/Latest.md")])
     #expect((report["foreign_links"] as? [Any])?.isEmpty == false)
-    // All apps exist with all their containers; the data of one that was not installed waits.
+    // All apps exist with all their containers; the data of an app that was not installed waits.
     let orphan: ByteString = "apps/com.example.podcast/data"
     let names = { (device: String) in try fixture.cli.containers(of: device).map(\.path).sorted() }
     #expect(try names("other") == names("device").filter { $0 != orphan })
@@ -151,7 +151,8 @@ struct DeviceRestoreTests {
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
 
-  /// Links into data that waits lead to it there, and to the container that adopts it.
+  /// Links into waiting data lead to its current location, and later to the container that adopts
+  /// it.
   @Test func linksOfWaitingDataLeadToIt() throws {
     let fixture = try DeviceRestoreFixture()
     try fixture.makeEmptyDevice("other")
@@ -174,7 +175,7 @@ struct DeviceRestoreTests {
     #expect(!fixture.isThere(fixture.harbor(on: "other").appending(data)))
   }
 
-  /// The bundle in the snapshot installs no app if its class is not restored.
+  /// The bundle in the snapshot does not install an app if its class is not restored.
   @Test func dataOfOneClassWaitsForItsApp() throws {
     let fixture = try DeviceRestoreFixture()
     try fixture.makeEmptyDevice("other")
@@ -195,7 +196,7 @@ struct DeviceRestoreTests {
     #expect(try data.names().isEmpty)
   }
 
-  /// The layout's file by which the device finds a new container is part of it in any case.
+  /// The file by which the layout identifies a new container is part of the container in any case.
   @Test(arguments: ["latest --class user-data", "latest:apps/org.example.notebook/data/Documents"])
   func aContainerOfWhichAPartIsRestoredIsFound(words: String) throws {
     let fixture = try DeviceRestoreFixture()

@@ -30,7 +30,7 @@ struct DumpTests {
     }
   }
 
-  /// A prune beside a dump, whose reader is slow, does not remove what the dump still needs.
+  /// A prune beside a dump with a slow reader does not remove data that the dump still needs.
   @Test func pruneBesideADumpCostsNoData() throws {
     let cli = try CommandLine()
     var random = Seeded(5)
@@ -65,8 +65,8 @@ struct DumpTests {
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
   }
 
-  /// The lease of a program that was killed stays, and is not called that of a running one. A user
-  /// may look at less of the program's own process than root.
+  /// The lease of a killed program stays, and is not reported as that of a running one. A user may
+  /// examine less of the program's own process than root.
   @Test(arguments: [false, true]) func aKilledProgramIsReportedAsEnded(byNobody: Bool) throws {
     let cli = try CommandLine()
     var random = Seeded(5)

@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Recovery keys that are encrypted with a passphrase, as by `age -p`. It is `new`, and not that of
-/// the repository.
+/// Recovery keys that are encrypted with a passphrase, as by `age -p`. The passphrase is `new`, not
+/// that of the repository.
 struct EncryptedIdentityTests {
   private let keys: KeyFixture
 

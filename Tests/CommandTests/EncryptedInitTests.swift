@@ -68,7 +68,7 @@ struct EncryptedInitTests {
     try keys.expectNoSecrets()
   }
 
-  /// Encryption is the suggestion for which an empty line is enough.
+  /// Encryption is the default answer, for which an empty line is sufficient.
   @Test func encryptionIsSuggested() throws {
     let questions = [
       ["[Y/n] ", ""], ["New passphrase: ", KeyFixture.old], ["The same again: ", KeyFixture.old],
@@ -120,7 +120,7 @@ struct EncryptedInitTests {
     #expect(try !cli.isThere("recovery.key"), "no key of a repository that does not exist")
   }
 
-  /// Files may have 8 KiB, which the recovery key does not need, and the repository does.
+  /// Files are limited to 8 KiB, which suffices for the recovery key but not for the repository.
   @Test func recoveryKeyOfNoRepositoryIsRemoved() throws {
     let limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""]
     let line = "init repo --passphrase-file old --recovery-key recovery.key"
@@ -146,7 +146,7 @@ struct EncryptedInitTests {
     #expect(try isOpened("--passphrase-file old"))
   }
 
-  /// The recovery key that nobody gets would be lost: there is no repository then.
+  /// A recovery key that nobody receives would be lost, so no repository is created.
   @Test(arguments: ["exec >/dev/full", "exec >&-", "mkfifo out; exec 3<>out >out 3>&-"])
   func lostRecoveryKeyCreatesNothing(_ output: String) throws {
     let line = "init repo --passphrase-file old --no-default"
@@ -159,7 +159,7 @@ struct EncryptedInitTests {
     #expect(try cli.run(line).code == 0)
   }
 
-  /// A signal leaves neither a part of a repository nor a key of none.
+  /// A signal leaves neither a partial repository nor a key without a repository.
   @Test(.enabled(if: Strace.isPermitted), arguments: ["INT", "TERM"])
   func interruptedInitLeavesNothing(_ signal: String) throws {
     let strace = [
@@ -178,7 +178,7 @@ struct EncryptedInitTests {
     }
   }
 
-  /// Also `head -1` shows it.
+  /// `head -1` shows it, too.
   @Test func recoveryKeyIsTheFirstLine() throws {
     let output = try cli.succeed("init repo --passphrase-file old --no-default")
     #expect(output.hasPrefix("AGE-SECRET-KEY-1"), "\(output)")
@@ -236,7 +236,7 @@ struct EncryptedInitTests {
     try keys.expectNoSecrets()
   }
 
-  /// The options of a passphrase have defaults in the environment, also beside recipients.
+  /// The options of a passphrase have defaults in the environment, even if recipients are given.
   @Test(arguments: [
     ("SANDBOXCTL_PASSPHRASE_FILE", "old"), ("SANDBOXCTL_PASSPHRASE_COMMAND", "cat old"),
   ])

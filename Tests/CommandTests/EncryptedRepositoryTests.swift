@@ -70,7 +70,7 @@ struct EncryptedRepositoryTests {
     #expect(try keys.run("check --read-data --repo repo \(Self.key)").code == 13)
     let repaired = try keys.run("repair packs --repo repo \(Self.key)")
     #expect(repaired.code == 13, "\(repaired.output) \(repaired.errors)")
-    // The source still has what was lost.
+    // The source still has the lost data.
     try keys.backUp(Self.key)
     try keys.expectRestored(from: "repo", Self.key)
   }
@@ -159,8 +159,8 @@ struct EncryptedRepositoryTests {
         "no damage found\n"))
   }
 
-  /// The snapshot before an update is made without a key, and a rollback needs one: the user learns
-  /// that before anything changes.
+  /// The snapshot before an update is made without a key, and a rollback needs one: the user is
+  /// warned before anything changes.
   @Test func writeOnlyHostIsToldWhatARollbackNeeds() throws {
     let recipient = try keys.succeed("key show-recipient --repo repo").split(separator: "\n")[0]
     let fixture = try AppUpdateFixture()

@@ -174,7 +174,7 @@ struct ErrorTests {
     #expect(outcome.errors.contains("no space"), "\(outcome.errors)")
   }
 
-  /// Without /proc, as in a chroot, Swift's runtime knows no arguments.
+  /// Without /proc, as in a chroot, Swift's runtime does not know the arguments.
   @Test(.enabled(if: Strace.isPermitted)) func argumentsAreKnownWithoutProc() throws {
     let cli = try CommandLine()
     let wrapper = [

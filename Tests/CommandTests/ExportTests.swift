@@ -138,7 +138,8 @@ struct ExportTests {
     #expect(listed.output == "./\nb-second\n")
   }
 
-  /// An archive without the damaged files has a name of its own, and the next export is no success.
+  /// An archive without the damaged files has a different name, and the next export is not
+  /// successful.
   @Test func anIncompleteArchiveIsNotTakenForAWholeOne() throws {
     let cli = try CommandLine.withDamagedFile()
     for _ in 0..<2 {
@@ -224,8 +225,8 @@ struct ExportTests {
     #expect(names.count == 1 && names[0].contains(ids[1].prefix(12)))
   }
 
-  /// An export that certainly does not fit is refused before anything is written, and one that may
-  /// not fit is tried.
+  /// An export that certainly does not fit is refused before anything is written; one that may fit
+  /// is attempted.
   @Test(.enabled(if: try Mount.isPermitted()))
   func anExportWithoutRoomIsRefusedOrRemoved() throws {
     let cli = try CommandLine(inMemory: true)
@@ -266,7 +267,7 @@ struct ExportTests {
     #expect(try Self.names(cli, "small") == ["a.tar.zst"])
   }
 
-  /// The leftovers of a killed export take no room from the next one.
+  /// The leftovers of a killed export take no space from the next one.
   @Test(.enabled(if: try Mount.isPermitted())) func leftoversDoNotPreventAnExport() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(6)

@@ -48,7 +48,7 @@ struct FaultTests {
         return false
       }
       let what = "\(fault), call \(number)"
-      // The snapshot has its name, and only its directory was not synced: the error says so.
+      // The snapshot has its name, and only its directory was not synced, which the error reports.
       if outcome.errors.contains("may not be durable") {
         #expect(outcome.code == 1, "\(what)")
         return false
@@ -77,7 +77,8 @@ struct FaultTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "new")
   }
 
-  /// An injection is found in a message of the program, and not taken for one elsewhere.
+  /// A fault injected into a message of the program is recognized, and not mistaken for one
+  /// elsewhere.
   @Test(arguments: [("/missing", true), ("/", false)])
   func injectionsIntoMessagesAreFound(_ path: String, isMessage: Bool) throws {
     let strace = try Strace("write", "EIO", "1")
@@ -148,7 +149,7 @@ struct FaultTests {
         return false
       }
       if fault.call == "pwrite64", number == 1, outcome.code == 0 {
-        // The first call of the first thread writes the lock file, whose text is only for people.
+        // The first call of the first thread writes the lock file, whose text is only informative.
         // That thread writes all files if the others find nothing left to do.
         try ChangeDetector.expectSame(cli.directory, "tree", "target/back")
         try target.removeTree("back")

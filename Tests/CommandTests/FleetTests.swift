@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Many hosts with one repository in a store of objects (Tools/soak_fleet.py), and writers beside
+/// Many hosts with one repository in an object store (Tools/soak_fleet.py), and writers beside
 /// removals, prunes, copies and kills in such a store (Tools/soak_prune.py). `make soak` runs both
-/// for longer, also with real stores.
+/// for longer, and also with real stores.
 struct FleetTests {
   private func run(_ tool: String, _ options: String...) throws -> Program.Outcome {
     let path = Shared.packageRoot.appendingPathComponent("Tools/\(tool)").path

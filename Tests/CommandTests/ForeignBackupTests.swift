@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Backups of others in the shared material.
+/// Backups by other programs in the shared material.
 private enum ForeignBackups {
   static let directory = Shared.root.appendingPathComponent("fixtures/backups")
 
@@ -18,8 +18,8 @@ private enum ForeignBackups {
 
 /// Backups that devices and other programs made, if the shared material has any in
 /// `fixtures/backups`: `itunes/NAME/` are plain ones of iTunes, `android/NAME.ab` those of Android,
-/// with the password, if they are encrypted, in `NAME.ab.password`. An import has what the backup's
-/// own manifest lists.
+/// with the password, if they are encrypted, in `NAME.ab.password`. An import contains the entries
+/// that the backup's own manifest lists.
 @Suite(.enabled(if: ForeignBackups.areThere)) struct ForeignBackupTests {
   private let cli: CommandLine
 

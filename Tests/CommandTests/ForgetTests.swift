@@ -148,7 +148,7 @@ struct ForgetTests {
     #expect(named.code == 2 && named.errors.contains("selected by '--this-host'"), "\(named)")
   }
 
-  /// The configuration can set an empty text, which has a meaning for this option.
+  /// The configuration can set an empty text, which is meaningful for this option.
   @Test func aConfiguredGroupingMayBeEmpty() throws {
     _ = try january(2) + [make("2026-02-01T00:00:00Z", device: "b")]
     try cli.directory.write(
@@ -245,7 +245,7 @@ struct ForgetTests {
     let reported = try cli.succeed("forget --keep-last 1 --repo repo")
     #expect(
       reported.split(separator: "\n").count { $0.hasSuffix("  retain 31d") } == 4, "\(reported)")
-    // The policy of another host is replaced by the default one of the layout.
+    // For another host, the layout's default policy is used.
     #expect(try present() == Set(new + [regular[1]]), "\(old) \(unknown)")
     // The user's policies apply.
     try cli.directory.write(
@@ -331,7 +331,7 @@ struct ForgetTests {
   @Test func lastSnapshotOfAGroupIsRefused() throws {
     let ids = try january(2)
     let other = try make("2026-02-01T00:00:00Z", device: "b")
-    // A snapshot of the future does not shield the others of its group.
+    // A snapshot dated in the future does not protect the others in its group.
     let past = try make("2026-02-01T00:00:00Z", device: "c")
     let future = try make("2996-02-01T00:00:00Z", device: "c")
     let alone = try make("2996-02-01T00:00:00Z", device: "d")
@@ -394,7 +394,7 @@ struct ForgetTests {
       #expect(outcome.output.contains("keep    \(short(ids[1]))"), "\(outcome.output)")
     }
     #expect(try present() == [ids[1], ids[2]])
-    // The damaged one does not count as the one that is left of the group, either.
+    // Nor does the damaged one count as the one that remains in the group.
     let named = try cli.run("forget \(ids[1]) --repo repo")
     #expect(named.code == 1 && named.errors.contains("no other snapshot of the same group"))
     #expect(named.errors.contains("snapshots/" + file(ids[2])))
@@ -449,7 +449,7 @@ struct ForgetTests {
     defer { withExtendedLifetime(mount) {} }
     let dry = try cli.succeed("forget --keep-last 1 --repo repo --dry-run")
     #expect(dry.hasSuffix("would remove 2 of 3 snapshots\n"))
-    // Nothing to remove needs no write.
+    // If there is nothing to remove, nothing is written.
     #expect(try cli.run("forget --keep-last 9 --repo repo").code == 0)
     for line in ["forget --keep-last 1", "forget latest", "snapshots pin latest"] {
       let outcome = try cli.run(line + " --json --repo repo")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A full volume: nothing is left half done, and existing data stays readable.
+/// A full volume: no operation is left half done, and existing data stays readable.
 @Suite(.serialized, .enabled(if: SmallVolume.isPermitted))
 struct FullDiskTests {
   @Test func backupThatDoesNotFitKeepsTheEarlierOne() throws {
@@ -39,7 +39,7 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
-  /// The remains of an `init` for which the volume had no room are named as such.
+  /// The remains of an `init` for which the volume had no space are reported as such.
   @Test func remainsOfAnInitAreNamed() throws {
     let cli = try CommandLine()
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=3m")
@@ -55,14 +55,14 @@ struct FullDiskTests {
       #expect(again.code == 1 && again.errors.contains("was not completed"), "\(again.errors)")
       #expect(again.errors.contains("hint: delete the directory"), "\(again.errors)")
     }
-    // Other content is not called so.
+    // Other content is not reported that way.
     try cli.directory.write("mine", at: "small/repo/snapshots/mine")
     #expect(try cli.run(line).errors.contains("the directory is not empty"))
     try cli.directory.directory.removeTree("small/repo")
     _ = try cli.succeed(line)
   }
 
-  /// A volume that fills up during the run, which no check beforehand can detect.
+  /// A volume that fills up during the run, which no check in advance can detect.
   @Test func volumeThatFillsUpKeepsTheEarlierBackup() throws {
     let cli = try CommandLine()
     let volume = try SmallVolume(at: cli.directory.string + "/small", "size=64m,nr_inodes=1000")
@@ -73,7 +73,7 @@ struct FullDiskTests {
     let before = try cli.snapshots("small/repo")
     try cli.directory.write("second", at: "tree/second")
     let free = try Directory.open(path: cli.directory.path("small")).space().availableInodes
-    // There is room for the lease, its heartbeat file and one pack.
+    // There is space for the lease, its heartbeat file and one pack.
     try volume.grow("nr_inodes=\(1000 - free + 3)")
     let outcome = try cli.run("backup --layout folder --root tree --repo small/repo --quiet")
     #expect(outcome.code == 1 && outcome.errors.contains("no space or inodes left"))
@@ -85,7 +85,7 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
-  /// A copy and a mirror onto a volume without room end with an error, and continue with room.
+  /// A copy and a mirror onto a full volume end with an error, and continue once there is space.
   @Test(arguments: ["copy --to small/second", "mirror --to small/mirror"])
   func copyThatDoesNotFitIsContinued(_ command: String) throws {
     let cli = try CommandLine()
@@ -204,7 +204,7 @@ struct FullDiskTests {
     #expect(space["bytes_needed"] as? Int == needed && space["fits"] as? String == "yes")
     _ = try cli.succeed(line)
     try ChangeDetector.expectSame(cli.directory, "tree", "small/back")
-    // All of that volume except this much was needed.
+    // The whole volume except this amount was needed.
     let free = try Directory.open(path: cli.directory.path("small")).space().available
     #expect(free + UInt64(needed) == 4 << 20)
   }
@@ -232,8 +232,8 @@ struct FullDiskTests {
     #expect(try cli.names(in: "small") == ["back"])
   }
 
-  /// Into an existing directory on a volume without bytes or inodes: everything in it stays as it
-  /// was; with enough space the same command succeeds.
+  /// Into an existing directory on a volume without bytes or inodes: everything in it is unchanged;
+  /// with enough space the same command succeeds.
   @Test(arguments: ["size=6m", "size=64m,nr_inodes=60"])
   func restoreThatDoesNotFitKeepsTheDirectory(_ options: String) throws {
     let cli = try CommandLine(inMemory: true)

@@ -43,7 +43,7 @@ struct HelpTests {
     }
   }
 
-  /// All examples, in `make test` those of a sample of the commands.
+  /// All examples; in `make test`, those of a sample of the commands.
   @Test func examplesOfEveryCommandWork() throws {
     for command in Sampling.some(of: try HelpTree.commands(CommandLine()), 4, "examples") {
       // It runs until it is unmounted: `MountCommandTests` runs it.
@@ -143,7 +143,7 @@ private struct ExampleDirectory {
 
     """
 
-  /// Makes files that another app passes to an app, and delivers one to be claimed.
+  /// Creates files that another app passes to an app, and delivers one that can be claimed.
   private func prepareDocuments(for command: [String]) throws {
     try cli.directory.write("%PDF-1.7\n", at: "report.pdf")
     try cli.directory.write([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], at: "photo.png")
@@ -161,7 +161,7 @@ private struct ExampleDirectory {
     }
   }
 
-  /// Makes the repository of another backup program, or a program that speaks as kopia does.
+  /// Creates the repository of another backup program, or a program that imitates kopia.
   private func preparePeer(_ command: [String]) throws {
     try cli.directory.write("the password", at: "word")
     switch command.last {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The metrics of a repository of several hosts: a label for the host of each sample, and the
-/// snapshots of each host where one of them checks or removes.
+/// snapshots of each host if one of them runs a check or a removal.
 struct HostMetricsTests {
   private let cli: CommandLine
 
@@ -88,7 +88,7 @@ struct HostMetricsTests {
     #expect(values("host_snapshots", in: check) == [Host.name: 1])
   }
 
-  /// Files of versions that did not name the host.
+  /// Files from versions that did not name the host.
   @Test func timeOfTheLastSuccessIsReadWithoutLabels() throws {
     try cli.directory.write(
       """

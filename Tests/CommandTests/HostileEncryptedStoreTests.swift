@@ -3,17 +3,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A store of an encrypted repository that exchanges, removes and replays objects, or dates them
-/// otherwise, which needs no key. The rows of SECURITY.md, "Signatures", that concern whole files
-/// are here, the others in `SnapshotSignatureTests`, `SignatureTests` and `TrustTests`.
+/// A store of an encrypted repository that exchanges, removes and replays objects, or changes their
+/// dates, none of which needs a key. The rows of SECURITY.md, "Signatures", that concern whole
+/// files are here, the others in `SnapshotSignatureTests`, `SignatureTests` and `TrustTests`.
 struct HostileEncryptedStoreTests {
   private let keys: KeyFixture
   private static let key = "--passphrase-file old"
 
   private var cli: CommandLine { keys.cli }
 
-  /// Makes two backups whose signer is trusted. `first` has the store after the first one, and
-  /// `first-tree` what was backed up then.
+  /// Makes two backups whose signer is trusted. `first` is the store after the first one, and
+  /// `first-tree` the data that was backed up.
   init() throws {
     keys = try KeyFixture()
     try keys.writeTree(files: 4, seed: 31)
@@ -31,7 +31,7 @@ struct HostileEncryptedStoreTests {
     return outcome.code
   }
 
-  /// Expects that a snapshot restores what was backed up first.
+  /// Expects a snapshot to restore the data of the first backup.
   private func expectFirst(
     _ snapshot: String, _ location: SourceLocation = #_sourceLocation
   ) throws {
@@ -70,7 +70,7 @@ struct HostileEncryptedStoreTests {
     let outcome = try keys.run(
       "restore latest:folders/tree --to back --repo repo --quiet \(Self.key)")
     #expect(outcome.code == 13, "\(outcome)")
-    // Whatever is restored is right.
+    // All restored data is correct.
     for name in (try? cli.names(in: "back")) ?? [] {
       #expect(
         try cli.directory.read(ByteString("back").appending(name))
@@ -92,7 +92,7 @@ struct HostileEncryptedStoreTests {
     try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
   }
 
-  /// The index of another time under the name of the present one.
+  /// An index from another time under the name of the current one.
   @Test func exchangedIndexIsFound() throws {
     let old = try #require(try objects("index", in: "first").first)
     let new = try #require(try objects("index", in: "repo").first)
@@ -136,8 +136,8 @@ struct HostileEncryptedStoreTests {
     #expect(try check() == 0)
   }
 
-  /// The one attack that nothing in the store shows (SECURITY.md): the newest snapshot is removed,
-  /// or the whole store is an old one. The next backup is complete.
+  /// The only attack that cannot be seen in the store (SECURITY.md): the newest snapshot is
+  /// removed, or the whole store is an old one. The next backup is complete.
   @Test(arguments: [false, true]) func oldStoreIsNotFound(isWhole: Bool) throws {
     if isWhole {
       try cli.directory.directory.removeTree("repo")

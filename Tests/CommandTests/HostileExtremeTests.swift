@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Repositories that violate no rule but declare extreme values: no sum and no time in them ends
+/// Repositories that violate no rule but declare extreme values: no sum and no time in them crashes
 /// the program. `PlanLimitTests` has too many paths.
 struct HostileExtremeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

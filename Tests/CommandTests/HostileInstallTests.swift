@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Commands to paste are built from a snapshot's record of an app.
+/// Commands for pasting that are built from a snapshot's record of an app.
 struct HostileInstallTests {
   private static let app = "org.example.App"
 

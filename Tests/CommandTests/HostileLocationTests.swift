@@ -141,8 +141,8 @@ struct HostileLocationTests {
     #expect(try Directory.open(path: cli.directory.path("outside")).names() == ["mine"])
   }
 
-  /// A snapshot states the root of its device, which is created if its home directory has no data
-  /// of Flatpak or snap yet.
+  /// A snapshot names the root of its device, which is created if its home directory has no data of
+  /// Flatpak or snap yet.
   @Test(arguments: [
     ("flatpak", "outside/new/.var/app", "name:x"), ("flatpak", "outside/.var/app", "udid:x"),
     ("flatpak", "link/.var/app", "name:x"), ("snap", "outside/snap", "place:x:snap:/home/snap"),
@@ -171,7 +171,7 @@ struct HostileLocationTests {
     #expect(try cli.directory.read(note) == Array("a note".utf8))
   }
 
-  /// The hint of a refused restore is there to be pasted.
+  /// The hint of a refused restore is meant to be pasted.
   @Test(arguments: [("$(reboot) x", true), ("x\u{1b}[2K", false)])
   func rootOfAHostileSnapshotIsQuoted(name: String, isShown: Bool) throws {
     let inJSON = name.replacing("\u{1b}", with: #"\u001b"#)

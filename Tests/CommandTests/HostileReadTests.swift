@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 /// Commands that read a hostile repository without restoring: each invalid part is reported by
-/// every command that reads it and by no other, with bounded memory and exit status 13. `make test`
-/// tests a sample of the parts.
+/// exactly those commands that read it, with bounded memory and exit status 13. `make test` tests a
+/// sample of the parts.
 struct HostileReadTests {
   private static let rows = Sampling.some(of: HostileRow.all, 5, "hostile repositories")
 

@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Invalid packs, indexes and snapshots: no wrong byte is restored, each is named, and unaffected
-/// data is restored. `make test` tests a sample of each kind.
+/// Invalid packs, indexes and snapshots: no wrong byte is restored, each invalid object is named,
+/// and unaffected data is restored. `make test` tests a sample of each kind.
 struct HostileStoreTests {
   private static let good = Array("good\n".utf8)
   private static let other = Array("other\n".utf8)
@@ -128,7 +128,7 @@ struct HostileStoreTests {
       var forged = Self.twoFiles()
       forged.changeContents = { entries in if entries.count == 2 { lie(&entries) } }
       let hostile = try Hostile(forged)
-      // The index is correct, so everything is found with it.
+      // The index is correct, so everything is found through it.
       try Recover.succeed(hostile.cli, "repo restore latest --to back")
       #expect(try hostile.cli.directory.read("back/other") == Self.other)
       let check = try hostile.theirs("repo verify --read-data")
@@ -145,7 +145,7 @@ struct HostileStoreTests {
     }
   }
 
-  /// Without the index sandboxctl checks the contents as well: a blob whose hash does not match is
+  /// Without the index, sandboxctl also checks the contents: a blob whose hash does not match is
   /// named, and is neither restored nor added to a new index.
   private func expectNothingWrongWithoutIndex(_ hostile: Hostile) throws {
     let index = try Directory.open(path: hostile.cli.directory.path("repo/index"))

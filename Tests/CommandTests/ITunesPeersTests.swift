@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Backups of `export itunes`, read by six programs of others, which are named by the functions of
-/// Programs/read_itunes.py.
+/// Backups of `export itunes`, read by six third-party programs, after which the functions of
+/// Programs/read_itunes.py are named.
 @Suite(.enabled(if: Peers.areInstalled)) struct ITunesPeersTests {
   private let cli: CommandLine
 
@@ -14,7 +14,7 @@ import Testing
   private static let password = "the right password"
   private static let app = "org.example.notebook"
 
-  /// Makes a snapshot of the sample device with files that readers may fail at, and restores it.
+  /// Makes a snapshot of the sample device with files on which readers may fail, and restores it.
   init() throws {
     cli = try CommandLine()
     _ = try cli.succeed("sample device")
@@ -33,7 +33,8 @@ import Testing
     func write(_ bytes: [UInt8], _ path: String) throws {
       try cli.directory.write(bytes, at: documents.appending(ByteString(path)))
     }
-    // Sizes around a block of the cipher, and one of many blocks that is none of whole ones.
+    // Sizes around a block of the cipher, and one of many blocks that is not a multiple of the
+    // block size.
     for size in [0, 1, 15, 16, 17, 4096, 5_000_001] {
       try write(random.bytes(size), "sizes/\(size)")
     }

@@ -90,7 +90,7 @@ struct ImportAndroidTests {
     #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
   }
 
-  /// The snapshot of a backup is restored as one of the device.
+  /// The snapshot of a backup is restored like a snapshot of the device.
   @Test func anImportIsRestoredIntoADevice() throws {
     _ = try cli.run("export android notes.ab --repo repo")
     _ = try cli.succeed("import android notes.ab --repo other --quiet")
@@ -136,7 +136,7 @@ struct ImportAndroidTests {
     #expect(try !cli.isThere("empty.ab"))
   }
 
-  /// A manifest is kept, and written also if only a part of its package is exported.
+  /// A manifest is kept, and is written even if only a part of its package is exported.
   @Test func manifestsAreKept() throws {
     let root = ByteString("in/apps/" + Self.package)
     try cli.directory.write(Self.manifest, at: root.appending("_manifest"))
@@ -156,7 +156,7 @@ struct ImportAndroidTests {
     }
   }
 
-  /// The snapshot has the time of the file, unless another one is given.
+  /// The snapshot has the time of the file, unless another time is given.
   @Test func theTimeIsThatOfTheFile() throws {
     _ = try cli.run("export android notes.ab --repo repo")
     try shell("touch -d 2020-02-03T04:05:06Z notes.ab")
@@ -204,7 +204,7 @@ struct ImportAndroidTests {
     #expect(try CommandLine.object(structured.output)["suspect"] as? Bool == true)
   }
 
-  /// Links are named: Android's format has none.
+  /// Links are reported, because Android's format has none.
   @Test func whatABackupCannotHoldIsNamed() throws {
     try shell("ln -s 1.txt phone/data/data/\(Self.package)/files/notes/link")
     _ = try cli.succeed("backup --layout android --root phone --repo repo --quiet")

@@ -57,7 +57,7 @@ struct ImportAppDataTests {
     #expect(single.count { $0["action"] as? String == "keep" } == 2, "\(single)")
   }
 
-  /// Python reads the package, and an import gives the same files.
+  /// Python reads the package, and an import yields the same files.
   @Test func aPackageIsImportedAsItWas() throws {
     _ = try cli.succeed("export ipa darkroom.ipa --app darkroom --repo repo")
     let tested = try Program.run(
@@ -83,7 +83,7 @@ struct ImportAppDataTests {
     #expect(same.code == 0, "\(same)")
   }
 
-  /// Containers of extensions are named, since a package has none.
+  /// Containers of extensions are reported, because a package has none.
   @Test func extensionsAreNotInAPackage() throws {
     let outcome = try cli.run("export ipa notes.ipa --app notebook --repo repo")
     #expect(outcome.code == 3, "\(outcome)")

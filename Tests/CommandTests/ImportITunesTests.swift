@@ -7,7 +7,7 @@ import Testing
 struct ImportITunesTests {
   private let cli: CommandLine
 
-  /// Makes a snapshot of a tree whose times have whole seconds, as those of a backup.
+  /// Makes a snapshot of a tree whose times have whole seconds, as in a backup.
   init() throws {
     cli = try CommandLine()
     var random = Seeded(11)
@@ -139,7 +139,7 @@ struct ImportITunesTests {
     #expect(command["format"] as? String == "iTunes backup, encrypted")
   }
 
-  /// Another implementation decrypts every file of an encrypted export, and an import gives the
+  /// Another implementation decrypts every file of an encrypted export, and an import yields the
   /// same tree.
   @Test func anEncryptedExportIsReadByOthers() throws {
     try write("the right password\n", to: "right")
@@ -196,7 +196,7 @@ struct ImportITunesTests {
     #expect(readable.errors.contains("other users may read the password"), "\(readable.errors)")
   }
 
-  /// Entries that are damaged or lead elsewhere are named, and everything else is imported.
+  /// Entries that are damaged or lead elsewhere are reported, and everything else is imported.
   @Test func damagedAndHostileFilesAreNamed() throws {
     _ = try cli.succeed("export itunes phone --repo repo")
     try cli.directory.write("changed", at: ByteString(content("tree", "private/note")))
@@ -234,7 +234,7 @@ struct ImportITunesTests {
     #expect(line.contains(", 4 unchanged, "), "\(line)")
     #expect(try tree("other") == tree("repo"))
     let note = try content("tree", "caf\u{e9}.txt")
-    // Another content is read, and found not to be that of the manifest.
+    // A different content is read, and found not to match the manifest.
     try shell("rm \(note); printf TEXT > \(note)")
     let damaged = try cli.run("import itunes phone --json --repo other")
     #expect(damaged.code == 3 && damaged.errors.contains("it is damaged"), "\(damaged.errors)")
@@ -261,13 +261,13 @@ struct ImportITunesTests {
     _ = try cli.succeed("forget \(id) --allow-last --repo other --prune --max-unused 0 --quiet")
     let second = try cli.json("import itunes phone --json --repo other")
     #expect(second["unchanged"] as? Int ?? 9 <= 1, "at most the empty file")
-    // The newest by its time is the other one: an import has the time of the backup.
+    // The newest by time is the other one, because an import has the time of the backup.
     let again = try #require(second["id"] as? String)
     #expect(try tree("other", of: again) == tree("repo"))
     #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
   }
 
-  /// A device is backed up and exported in one command, as its snapshot is.
+  /// A device is backed up and exported in one command, with the same result as for its snapshot.
   @Test func aDeviceIsExportedAtOnce() throws {
     _ = try cli.succeed("sample device")
     // A name that is not UTF-8 is not exported.
@@ -285,7 +285,8 @@ struct ImportITunesTests {
       done
       test -s phone.sums; cmp phone.sums later.sums
       """)
-    // A second export reads only what changed, and is refused before that if it has no room.
+    // A second export reads only what changed, and is refused before that if there is no space for
+    // it.
     let again = try cli.run("export itunes --from-device ios:device --json again --repo repo")
     #expect(again.code == 3, "\(again.errors)")
     let before = try cli.succeed("snapshots --json --repo repo")
@@ -302,8 +303,8 @@ struct ImportITunesTests {
     #expect(try cli.succeed("snapshots --json --repo repo") == before)
   }
 
-  /// A snapshot of a backup with an app, its extension and a group has a place for everything: it
-  /// is exported without a remark, and an import restores it as it was.
+  /// A snapshot of a backup with an app, its extension and a group is exported without a remark,
+  /// since there is a place for everything, and an import restores it unchanged.
   @Test func appsWithExtensionsAreExportedWhole() throws {
     _ = try cli.succeed("sample device")
     for name in ["second", "third"] { _ = try cli.succeed("init \(name) --plain --no-default") }
@@ -319,7 +320,8 @@ struct ImportITunesTests {
     #expect(try tree("third") == tree("second"))
   }
 
-  /// A plain directory has no domain of iOS: who wants the backup for a device has to know.
+  /// A plain directory has no iOS domain: a user who needs the backup for a device must be
+  /// informed.
   @Test func aDirectoryThatNoDeviceRestoresIsNamed() throws {
     let outcome = try cli.run("export itunes latest phone --repo repo")
     #expect(outcome.code == 0, "\(outcome.errors)")
@@ -332,7 +334,7 @@ struct ImportITunesTests {
     #expect(!sample.errors.contains("iOS has no domain"), "\(sample.errors)")
   }
 
-  /// No backup of a device has bundles, so their absence is a note.
+  /// No backup of a device contains bundles, so their absence is a note.
   @Test func bundlesAreNoReasonForAnIncompleteExport() throws {
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("backup --root device --repo repo --quiet")
@@ -364,7 +366,7 @@ struct ImportITunesTests {
     }
   }
 
-  /// A file that a backup cannot hold is named.
+  /// A file that a backup cannot contain is reported.
   @Test func whatABackupCannotHoldIsNamed() throws {
     try shell("mkfifo tree/fifo")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `import restic`, `import borg` and `import kopia` with a program that speaks as these do.
+/// `import restic`, `import borg` and `import kopia` with a program that imitates these.
 struct ImportPeerTests {
-  /// Each snapshot becomes one, the oldest first, with its metadata, and its entries.
+  /// Each snapshot becomes a snapshot with its metadata and entries, the oldest first.
   @Test(arguments: [
     ("restic", "docs", "2024-01-01T02:04:05Z", "/docs"),
     ("borg", "docs", "2024-01-01T03:04:05Z", ""),
@@ -19,7 +19,7 @@ struct ImportPeerTests {
     #expect(lines.summary["imported"] as? Int == 3)
     #expect(lines[0]["time"] as? String == time && lines[0]["host"] as? String == "ada")
     #expect(lines[0]["paths"] as? [String] == (source.isEmpty ? [] : [source]))
-    // What did not change is stored once.
+    // Unchanged data is stored once.
     #expect(lines[0]["new_bytes"] as? Int ?? 0 > 200_000)
     #expect(lines[1]["new_bytes"] as? Int ?? 9999 < 5000, "\(lines[1])")
     let ids = lines.compactMap { $0["id"] as? String }
@@ -59,7 +59,7 @@ struct ImportPeerTests {
     #expect(files?["modified"] as? String == "2023-01-02T03:04:05.123456789Z")
   }
 
-  /// The snapshots of one source follow each other; others are sources of their own.
+  /// The snapshots of one source form a sequence; others are separate sources.
   @Test(arguments: ["restic", "borg", "kopia"])
   func aSecondRunImportsOnlyWhatIsNew(kind: String) throws {
     let fixture = try PeerFixture(states: 2)
@@ -76,7 +76,7 @@ struct ImportPeerTests {
     #expect(Set(sources).count == 1 && sources.count == 3)
   }
 
-  /// borg makes an archive also if there is nothing to back up. It is a state as the others.
+  /// borg makes an archive even if there is nothing to back up. It is a state like the others.
   @Test(arguments: ["restic", "borg", "kopia"])
   func aSnapshotWithoutEntriesIsImported(kind: String) throws {
     let fixture = try PeerFixture()
@@ -90,7 +90,7 @@ struct ImportPeerTests {
     #expect(listed == [true, false, true])
     #expect(try fixture.lines(kind).outcomes == ["present", "present", "present"])
     _ = try cli.succeed("check --read-data --repo repo --quiet")
-    // One that says nothing at all is no archive.
+    // Empty output is not an archive.
     try cli.directory.write("", at: "states/4/docs/note")
     try fixture.setFault(#"{"cut": 0}"#, of: 4)
     #expect(try fixture.lines(kind, code: 3).outcomes.last == "failed")
@@ -119,7 +119,7 @@ struct ImportPeerTests {
     #expect(unknown.code == 1 && unknown.errors.contains("lists no snapshot with that id"))
   }
 
-  /// A snapshot that the program cannot read completely is not stored, also if its archive looks
+  /// A snapshot that the program cannot read completely is not stored, even if its archive looks
   /// complete, and the others are imported.
   @Test(
     arguments: ["restic", "borg", "kopia"],
@@ -163,7 +163,7 @@ struct ImportPeerTests {
     #expect(try fixture.cli.snapshots().isEmpty)
   }
 
-  /// Entries that restic omits from archives are named.
+  /// Entries that restic omits from archives are reported.
   @Test func omittedSpecialFilesAreNamed() throws {
     let fixture = try PeerFixture(states: 1)
     let docs = try Directory.open(path: fixture.cli.directory.path("states/1/docs"))
@@ -189,7 +189,7 @@ struct ImportPeerTests {
     #expect(try fixture.cli.snapshots().count == 1)
   }
 
-  /// Names outside of ASCII, and those that sort differently than paths, have their times.
+  /// Names outside ASCII, and those that sort differently from paths, have the right times.
   @Test(arguments: ["restic", "borg"])
   func oddNamesHaveTheirTimes(kind: String) throws {
     let fixture = try PeerFixture(states: 1)
@@ -207,7 +207,7 @@ struct ImportPeerTests {
     for name in names { #expect(wanted[name] == found[name], "\(name)") }
   }
 
-  /// Nothing of a hostile list becomes an argument, and the sound snapshots are imported.
+  /// Nothing of a hostile list becomes an argument, and the valid snapshots are imported.
   @Test func hostileListsAreRefused() throws {
     let fixture = try PeerFixture(states: 2)
     for id in ["--repo=/etc", "latest", "../../x", "AAAAAAAAAAAAAAAAAAAAAAAA", "", "0123;touch x"] {
@@ -267,8 +267,8 @@ struct ImportPeerTests {
     #expect(!shown.contains("s3cret") && shown.contains("rest:https://host/x"), "\(shown)")
   }
 
-  /// A signal ends the program and the import with 130; the next run continues after the last whole
-  /// snapshot. SIGKILL leaves no program behind either.
+  /// A signal ends the program, and the import with 130; the next run continues after the last
+  /// complete snapshot. Even SIGKILL leaves no program running.
   @Test(arguments: ["restic", "borg", "kopia"], ["TERM", "KILL"])
   func aKilledImportIsContinued(kind: String, signal: String) throws {
     let fixture = try PeerFixture()

@@ -116,7 +116,7 @@ struct ImportResticTests {
       ])
     #expect(wrong.code == 12, "\(wrong.errors)")
     #expect(wrong.errors.contains("in the environment"), "\(wrong.errors)")
-    // The program has no terminal on which it could ask.
+    // The program has no terminal on which it could prompt.
     let missing = try run(kind, environment: [:])
     #expect(missing.code == 12, "\(missing.errors)")
     #expect(try cli.snapshots().isEmpty)
@@ -125,7 +125,7 @@ struct ImportResticTests {
     #expect(nowhere.code == 1 && nowhere.errors.contains("ended with status"), "\(nowhere)")
   }
 
-  /// A damaged pack of restic: the snapshots that need it are not stored.
+  /// If a pack of restic is damaged, the snapshots that need it are not stored.
   @Test func aDamagedRepositoryGivesItsSoundSnapshots() throws {
     try makeRepository("restic")
     try shell(
@@ -150,7 +150,7 @@ struct ImportResticTests {
   }
 }
 
-/// A small tree with what tar archives of both programs can hold.
+/// A small tree of entries that tar archives of both programs can contain.
 private enum OddNames {
   static func make(in directory: TemporaryDirectory, at path: ByteString) throws {
     try directory.write("text\n", at: path.appending("text"))

@@ -112,7 +112,7 @@ struct ImportSnapTests {
     #expect(streamed.code == 0, "\(streamed.errors)")
   }
 
-  /// A part whose sum is wrong is named and not taken; the rest is.
+  /// A part with a wrong checksum is reported and not imported; the rest is imported.
   @Test func aWrongSumIsNamed() throws {
     _ = try cli.succeed("export snap latest:apps/server server.zip --user you --repo repo")
     try shell(

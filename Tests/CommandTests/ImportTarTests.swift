@@ -17,7 +17,7 @@ struct ImportTarTests {
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// A tree that GNU tar archived is restored as it was.
+  /// A tree that GNU tar archived is restored unchanged.
   @Test func anImportedTarIsRestoredAsItWas() throws {
     let cli = try Self.fixture()
     try OddTree.make(in: cli.directory, at: "tree")
@@ -45,7 +45,7 @@ struct ImportTarTests {
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
   }
 
-  /// Names in tar archives are bytes, also if they differ in their Unicode form only.
+  /// Names in tar archives are bytes, even if they differ only in their Unicode form.
   @Test(
     arguments: [
       "tar --format=pax -C tree -cf", "tar --format=pax -C tree -czf",
@@ -77,8 +77,8 @@ struct ImportTarTests {
     name.utf8.map { String($0, radix: 16) }.joined()
   }
 
-  /// In a format whose names are text, libarchive makes one of two names in different Unicode
-  /// forms: that is not silent.
+  /// In a format whose names are text, libarchive turns two names in different Unicode forms into
+  /// one, which is reported.
   @Test func namesThatBecomeOneAreNamed() throws {
     let cli = try Self.fixture()
     try cli.directory.write("composed", at: "tree/caf\u{e9}")
@@ -131,7 +131,7 @@ struct ImportTarTests {
     #expect(try cli.succeed("dump latest:folders/piped/tree/a --repo repo") == "text")
   }
 
-  /// A FIFO is read as standard input is, also if its writer begins later and pauses.
+  /// A FIFO is read like standard input, even if its writer begins later and pauses.
   @Test(arguments: [
     #""$0" import tar <(tar -C tree -cz .) --name piped --repo repo"#,
     #"mkfifo f; (sleep 1; tar -cC tree .) > f & "$0" import tar f --name piped --repo repo"#,
@@ -175,7 +175,7 @@ struct ImportTarTests {
   }
 
   /// Names that lead out and truncation are reported, the rest is imported, and nothing is written
-  /// outside of the repository.
+  /// outside the repository.
   @Test func hostileAndTruncatedArchivesGiveWhatIsSound() throws {
     let cli = try Self.fixture()
     try cli.directory.write("outside", at: "outside")
@@ -198,14 +198,14 @@ struct ImportTarTests {
     #expect(none.code == 1)
   }
 
-  /// A checksum of the whole cannot show where the damage is: all files are suspect.
+  /// A checksum of the whole archive cannot show where the damage is, so all files are suspect.
   @Test(arguments: ["gzip", "zstd --check", "lz4"], [false, true])
   func aWrongChecksumMakesAllFilesSuspect(program: String, isPiped: Bool) throws {
     let cli = try Self.fixture()
     try cli.directory.write("text", at: "tree/a")
     try Self.shell("tar -cC tree a | \(program) -q -c > a.tar.z", in: cli)
     var bytes = try cli.directory.read("a.tar.z")
-    // gzip has the size behind the checksum, the others nothing.
+    // gzip has the size after the checksum; the others have nothing.
     bytes[bytes.count - (program == "gzip" ? 5 : 1)] ^= 1
     try cli.directory.write(bytes, at: "a.tar.z")
     let arguments = ["import", "tar", isPiped ? "-" : "a.tar.z", "--name", "a"]
@@ -266,7 +266,7 @@ struct ImportTarTests {
     #expect(listed.contains { $0["target"] as? String == "there" }, "\(listed)")
   }
 
-  /// An import needs no key of an encrypted repository. If all repositories are encrypted, the
+  /// An import into an encrypted repository needs no key. If all repositories are encrypted, the
   /// environment names the key of another one.
   @Test(.enabled(if: !TestEncryption.isOn))
   func anImportIntoAnEncryptedRepositoryNeedsNoKey() throws {

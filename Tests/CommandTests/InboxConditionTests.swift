@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Inboxes of apps that are running, not installed or without room, inboxes that cannot be used,
-/// and the question of `inbox clean`.
+/// Inboxes of apps that are running, not installed or without space, inboxes that cannot be used,
+/// and the confirmation of `inbox clean`.
 struct InboxConditionTests {
   private static let notebook = "org.example.notebook"
   private static let clean = "interapp inbox clean --root device --older-than 0s"
@@ -56,7 +56,7 @@ struct InboxConditionTests {
       #expect(refused.code == 11, "\(command)")
       #expect(refused.errors.contains("the app is running: process \(holder.process) "))
     }
-    // The app that runs keeps its file; the other inboxes are cleaned.
+    // The running app keeps its file; the other inboxes are cleaned.
     let all = try cli.run(Self.clean + " --yes")
     #expect(all.code == 3 && all.output.contains("photo.png"), "\(all.output)")
     #expect(all.errors.contains("\(Self.notebook): cannot clean"), "\(all.errors)")
@@ -113,7 +113,7 @@ struct InboxConditionTests {
     defer { volume.unmount() }
     _ = try cli.succeed("sample small/device")
     let available = try Directory.open(path: cli.directory.path("small")).space().available
-    // Two of them have room, three do not.
+    // There is space for two of them, but not for three.
     for name in ["a.pdf", "b.pdf", "c.pdf"] as [ByteString] {
       try cli.directory.write([UInt8](repeating: 1, count: Int(available) * 2 / 5), at: name)
     }

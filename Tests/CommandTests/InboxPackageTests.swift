@@ -74,8 +74,8 @@ struct InboxPackageTests {
     #expect(try states(cli)["Notes-empty.rtfd"] == "unchanged")
   }
 
-  /// Holes cost nothing: neither those of a package whose size is larger than any number, nor those
-  /// of a directory that the app made in its inbox.
+  /// Holes take no time: neither those of a package whose size exceeds any number, nor those of a
+  /// directory that the app made in its inbox.
   @Test(.timeLimit(.minutes(1))) func hugeHolesAreNotRead() throws {
     let cli = try sample()
     let package = try Directory.open(path: cli.directory.path("Notes.rtfd"))
@@ -167,7 +167,7 @@ struct InboxPackageTests {
     #expect(try Directory.open(path: inbox(cli)).names().isEmpty)
   }
 
-  /// A delivery that is killed at any of its changes leaves a whole package with its note, or
+  /// A delivery that is killed at any of its changes leaves a complete package with its note, or
   /// nothing.
   @Test(.enabled(if: Strace.isPermitted)) func aKilledDeliveryLeavesAllOrNothing() throws {
     let calls =
@@ -191,7 +191,7 @@ struct InboxPackageTests {
     #expect(found == ["nothing", "all"] && number > 5)
   }
 
-  /// A scenario delivers a package as the command does, and refuses another directory.
+  /// A scenario delivers a package like the command, and refuses any other directory.
   @Test func aScenarioDeliversAPackageAsAWhole() throws {
     let cli = try sample()
     try cli.directory.write("text", at: "Plain/a.txt")

@@ -210,7 +210,7 @@ struct InboxTests {
     #expect(try cli.directory.read(kept) == Array("%PDF-1.7\n".utf8))
   }
 
-  /// The notes about files that are gone do not grow without end.
+  /// The notes about files that are gone do not grow without limit.
   @Test func oldNotesAboutFilesThatAreGoneAreDropped() throws {
     let cli = try sample()
     for name in ["old.pdf", "new.pdf"] {
@@ -242,7 +242,8 @@ struct InboxTests {
     }
   }
 
-  /// A delivery that is killed at any of its changes leaves a whole file with its note, or nothing.
+  /// A delivery that is killed at any of its changes leaves a complete file with its note, or
+  /// nothing.
   @Test(.enabled(if: Strace.isPermitted)) func aKilledDeliveryLeavesAllOrNothing() throws {
     let calls = "mkdirat,fsync,renameat,renameat2,unlinkat,write,fchmodat,fchmod"
     var (number, found) = (0, Set<String>())

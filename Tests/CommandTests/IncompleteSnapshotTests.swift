@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Restores from a snapshot of which the backup could not read everything.
+/// Restores from a snapshot whose backup could not read everything.
 struct IncompleteSnapshotTests {
   private static let warning =
     "warning: incomplete in the snapshot: folders/tree/closed"
@@ -30,7 +30,7 @@ struct IncompleteSnapshotTests {
       let lacking = report["incomplete"] as? [[String: Any]] ?? []
       #expect(lacking.compactMap { $0.path() } == ["folders/tree/closed"], "\(line)")
     }
-    // Of another path the snapshot lacks nothing.
+    // The snapshot lacks nothing of another path.
     let other = try cli.runAsNobody("restore latest:folders/tree/below --to other --repo repo")
     #expect(other.code == 0 && !other.errors.contains("incomplete"), "\(other.errors)")
   }

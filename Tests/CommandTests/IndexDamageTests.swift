@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A repository with a damaged or missing index: every command continues with the contents recorded
-/// in the packs, and says so.
+/// in the packs, and reports this.
 struct IndexDamageTests {
   /// Makes two backups of a directory with one changed file.
   private static func make() throws -> CommandLine {
@@ -81,7 +81,7 @@ struct IndexDamageTests {
     #expect(!check.output.contains("lost "), "\(check.output)")
   }
 
-  /// The sizes are shown, with a warning, and the exit status tells.
+  /// The sizes are shown, with a warning, and the exit status reports it.
   @Test func statisticsNameMissingPacks() throws {
     let cli = try Self.make()
     #expect(try cli.json("stats --json --repo repo")["missing_packs"] as? Int == 0)

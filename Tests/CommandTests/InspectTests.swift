@@ -94,7 +94,7 @@ struct InspectTests {
     try transcript.expectSnapshot("errors-inspect")
   }
 
-  /// Each kind of difference of two directories, and no other.
+  /// Each kind of difference between two directories, and no other.
   @Test func differencesAreClassified() throws {
     let cli = try CommandLine(inMemory: true)
     for name: ByteString in ["same", "bytes", "time", "mode", "type", "gone", "old/deep/file"] {
@@ -138,7 +138,7 @@ struct InspectTests {
     let summary = try #require(lines.last?["summary"] as? [String: Any])
     #expect(summary["added"] as? Int == 3 && summary["removed"] as? Int == 4)
     #expect(summary["added_bytes"] as? Int == 2 && summary["removed_bytes"] as? Int == 6)
-    // Paths in only one snapshot, or of other types than directories.
+    // Paths in only one snapshot, or of types other than directories.
     #expect(
       try cli.jsonLines("diff latest~1 latest folders/tree/new --json --repo repo").count == 4)
     #expect(

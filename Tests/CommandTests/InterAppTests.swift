@@ -95,7 +95,7 @@ struct InterAppTests {
     #expect(old["launched"] as? Bool == false)
   }
 
-  /// A URL without an authority and a path has a resource specifier only (NSURL).
+  /// A URL without an authority and a path has only a resource specifier (NSURL).
   @Test func openShowsWhatAnOpaqueURLPasses() throws {
     let cli = try sample()
     for (url, specifier) in [
@@ -190,7 +190,7 @@ struct InterAppTests {
     ] { #expect(try cli.run(line).code == 2, "\(line)") }
   }
 
-  /// 200 apps with 20 document types and 20 types of their own each. The budget, 100 ms of elapsed
+  /// 200 apps with 20 document types and 20 declared types each. The budget, 100 ms of elapsed
   /// time, is measured by `Benchmarks/interapp.py`. The tests run on busy machines, beside many
   /// others: here the processor time of the release build is bounded, 0.1 s when it is alone.
   @Test func twoHundredAppsAreFast() throws {

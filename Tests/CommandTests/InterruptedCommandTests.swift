@@ -10,7 +10,7 @@ struct InterruptedCommandTests {
 
   init() throws { fixture = try SignalFixture() }
 
-  /// Each command names itself and what it has done, and leaves no lease.
+  /// Each command reports its name and its progress, and leaves no lease.
   @Test(arguments: [
     ("forget --keep-last 1 --sizes --dry-run", "cannot find what a removal frees in 'repo'"),
     ("prune", "cannot prune 'repo'"), ("copy --to second", "cannot finish the copy to 'second'"),

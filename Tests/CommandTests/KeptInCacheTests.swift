@@ -58,13 +58,13 @@ struct KeptInCacheTests {
       ])
     #expect(try Self.files(cli, "new/.local/share/editor") == ["games/saves/1"])
     #expect(try cli.directory.read("new/.cache/editor/deep/drafts/sub/one") == Array("draft".utf8))
-    // A database is restored with its log, whatever a rule says about the log alone.
+    // A database is restored with its log, whatever a rule for the log alone says.
     #expect(try Self.files(cli, "new/.local/state/editor") == ["history.db", "history.db-wal"])
     let again = try cli.json("\(Self.restore) --json")
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
 
-  /// Without the policy file of the backup it is not restored, which a note says.
+  /// Without the policy file of the backup it is not restored, which a note reports.
   @Test func isCountedIfThePolicyDoesNotRestoreIt() throws {
     let cli = try Self.backedUp()
     let line = "restore latest --to-device new --repo repo"
@@ -152,7 +152,8 @@ struct KeptInCacheTests {
     #expect(try cli.run("restore \(path) --to-device new --repo repo").code == 3)
   }
 
-  /// Caches beside it are not deleted, also with `--delete-excluded`, as those elsewhere are not.
+  /// Caches beside it are not deleted, even with `--delete-excluded`, and neither are those
+  /// elsewhere.
   @Test(arguments: ["--delete", "--delete --delete-excluded"])
   func cachesBesideItAreNotDeleted(_ options: String) throws {
     let cli = try Self.backedUp()

@@ -28,7 +28,8 @@ final class KeyFixture {
   }
 
   /// A host with the repository, which all tests of the process copy: the program takes half a
-  /// second of a processor to create the key of a passphrase, and the tests as much to open it.
+  /// second of processor time to create the key for a passphrase, and the tests take the same to
+  /// open it.
   private static let template = Result {
     let cli = try CommandLine(in: try TemporaryDirectory.shared("keys"))
     try cli.directory.write(old + "\n", at: "old")
@@ -58,7 +59,7 @@ final class KeyFixture {
     try cli.directory.directory.setPermissions(0o600, of: name)
   }
 
-  /// Runs a command, and records what it prints.
+  /// Runs a command, and records its output.
   @discardableResult func run(
     _ words: [String], environment: [String: String] = [:]
   ) throws -> Program.Outcome {
@@ -106,7 +107,7 @@ final class KeyFixture {
     return String(try #require(text.firstMatch(of: /age1[a-z0-9]{58}/)).output)
   }
 
-  /// Checks that nothing that was printed contains a passphrase or the recovery key.
+  /// Checks that no output contains a passphrase or the recovery key.
   func expectNoSecrets(_ location: SourceLocation = #_sourceLocation) throws {
     var secrets = [Self.old, Self.new]
     if try cli.isThere("recovery.key") { secrets.append(try recoveryKey()) }

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The commands that change keys, killed at calls that change the repository: the old or the new
-/// passphrase opens it, never none, everything is restored, and the next commands complete the
+/// The commands that change keys, killed at calls that change the repository: at least one of the
+/// old and the new passphrase opens it, everything is restored, and the next commands complete the
 /// work.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct KeyKillTests {
   private static let kills = Sampling.count(2, of: 6)
@@ -92,7 +92,7 @@ import Testing
     return try keys.run(words.map(String.init), environment: isElsewhere ? home : [:]).code == 0
   }
 
-  /// Expects what opens the repository after a command was killed.
+  /// Expects the right keys to open the repository after a command was killed.
   private func expectOpened(_ keys: KeyFixture, _ work: Work, _ what: String) throws {
     let opened = try [Self.old, Self.new].filter { try isOpened(keys, by: $0) }
     switch work {
@@ -114,7 +114,7 @@ import Testing
     #expect(next.code == 0, "\(what), again: \(next)")
   }
 
-  /// Completes the work, and expects a whole repository.
+  /// Completes the work, and expects an intact repository.
   private func finish(_ keys: KeyFixture, _ work: Work, _ what: String) throws {
     var key = Self.old
     switch work {

@@ -47,7 +47,7 @@ struct KeyOptionTests {
     #expect(outcome.errors.contains("hint: check the passphrase; or use the recovery key"))
   }
 
-  /// Errors below the commands suggest others, which would use the configured repository.
+  /// Errors from code below the commands suggest commands that would use the configured repository.
   @Test func suggestedCommandsUseTheSameRepositoryAndKey() throws {
     try cli.copy("repo", to: "my repo")
     let line = ["ls", "ffffffff", "--repo", "my repo", "--identity", "recovery.key"]
@@ -179,7 +179,7 @@ struct KeyOptionTests {
     for name in ["empty", "garbage", "fifo", "none", "repo/keys"] {
       #expect(try open(["--identity", name]).code == 1, "\(name)")
     }
-    // Nothing is read for a repository that is not encrypted: it is not the one that is expected.
+    // No key is read for a repository that is not encrypted: it is not the expected one.
     try keys.succeed("init plain --plain --no-default")
     let plain = try keys.run("snapshots --repo plain --passphrase-file none")
     #expect(plain.code == 12 && plain.errors.contains("is not encrypted"), "\(plain.errors)")
@@ -220,13 +220,13 @@ struct KeyOptionTests {
     #expect(outcome.output.components(separatedBy: question).count == 2)
     let wrong = try keys.type([[question, "wrong"]], into: "ls latest --repo repo")
     #expect(wrong.code == 12 && wrong.output.contains("does not open"), "\(wrong.output)")
-    // An empty answer is no key.
+    // An empty answer is not a key.
     let none = try keys.type([[question, ""]], into: "ls latest --repo repo")
     #expect(none.code == 12 && !none.output.contains("does not open"), "\(none.output)")
     try keys.expectNoSecrets()
   }
 
-  /// The answer for one repository is none for another, which the question names.
+  /// The answer for one repository is not used for another, which the prompt names.
   @Test func eachRepositoryIsAskedFor() throws {
     let line = "init second --passphrase-file new --recovery-key second.key --no-default"
     try keys.succeed(line)

@@ -52,7 +52,7 @@ struct KeyRotationTests {
     #expect(done["snapshots"] as? Int == 1 && done["older_identities"] as? Int == 0, "\(done)")
     #expect((done["replaced"] as? [Any])?.count == 1)
     #expect(Set(try cli.packs(suffix: ".age")).count == packs.count)
-    // The first line of the recovery key opens everything, and the old one nothing.
+    // The first line of the recovery key opens everything, and the old one opens nothing.
     let line = saved.split(separator: "\n").first { $0.hasPrefix("AGE-SECRET-KEY-1") }
     try keys.write(String(try #require(line)) + "\n", to: "first.key")
     #expect(try count("--identity first.key") == 2)
@@ -86,7 +86,7 @@ struct KeyRotationTests {
     }
   }
 
-  /// The new recovery key that nobody gets would be lost.
+  /// A new recovery key that nobody receives would be lost.
   @Test func lostRecoveryKeyRotatesNothing() throws {
     let before = try cli.directory.read("repo/repository.json")
     let outcome = try cli.run(
@@ -174,7 +174,7 @@ struct KeyRotationTests {
     #expect(try self.record() == record && cli.directory.read("repo/repository.json") == json)
     #expect(try cli.packs(suffix: ".age") == objects && !cli.isThere("last.key"))
     #expect(try cli.names(in: "repo/pins") == [ByteString(pinned)])
-    // What the older key file does not open is not recorded as damaged.
+    // Objects that the older key file does not open are not recorded as damaged.
     let check = try keys.run("check --read-data \(Self.key)")
     #expect(check.errors.contains("cannot record the damaged packs"), "\(check)")
     #expect(!check.errors.contains("repair"), "\(check)")
@@ -216,7 +216,7 @@ struct KeyRotationTests {
   }
 
   /// A key file of an earlier version does not name what it has replaced. The error says how to
-  /// tell it from an older one, and what to remove.
+  /// distinguish it from an older one, and what to remove.
   @Test func keyFileOfAnEarlierVersionIsAccepted() throws {
     try cli.copy("home", to: "other-home")
     try keys.succeed(Self.rotate)

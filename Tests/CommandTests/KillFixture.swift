@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 
 /// A small device in memory with one app, its extension and all kinds of entries in its data, and a
-/// new version of the app. There is no repository, so that a run of the program is cheap.
+/// new version of the app. There is no repository, so that a run of the program is fast.
 struct KillFixture {
   let cli: CommandLine
   private static let app = "org.example.one"

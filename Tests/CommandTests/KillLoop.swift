@@ -94,8 +94,8 @@ struct KillLoop {
       let wanted = Self.kills * phase.share / 20
       var (kills, tries) = (0, 0)
       // The calls are distributed over threads differently in each run, so that a call may not
-      // occur. The next attempt is therefore at the next part of the phase: a part of which no call
-      // occurs on a slow machine does not use up all attempts.
+      // occur. The next attempt is therefore in the next part of the phase, so that a part whose
+      // calls do not occur on a slow machine does not use up all attempts.
       while kills < wanted, tries < 10 * wanted {
         let call = try call(in: phase, number: tries % wanted, of: wanted, &random)
         tries += 1

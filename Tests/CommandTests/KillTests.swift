@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 /// Operations that are killed at any moment: existing data stays intact, and the next run completes
-/// the work. `make test` has a few kills of each kind, `make test-all` more, and `make soak` does
-/// the same for longer.
+/// the work. `make test` makes a few kills of each kind, `make test-all` more, and `make soak` runs
+/// for longer.
 @Suite(.serialized) struct KillTests {
   private static let kills = Sampling.count(Sampling.fewer(5), of: 20)
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"

@@ -25,7 +25,7 @@ struct LibraryLoadingTests {
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
   }
 
-  /// Runs a command that finds, in place of some libraries, files that are none.
+  /// Runs a command that finds invalid files in place of some libraries.
   private func run(
     _ line: String, without names: some Sequence<String>, environment: [String: String] = [:]
   ) throws -> Program.Outcome {

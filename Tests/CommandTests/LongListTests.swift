@@ -105,7 +105,7 @@ struct LongListTests {
     lines(text).count { $0.hasPrefix(words) }
   }
 
-  /// Expects the first 20 of 25 lines after some words, and all with `--all`.
+  /// Expects the first 20 of 25 lines after some words, and all lines with `--all`.
   private func expectTwenty(
     _ words: String, of line: String, exits code: Int32 = 0,
     run: ((String) throws -> Program.Outcome)? = nil, location: SourceLocation = #_sourceLocation
@@ -124,7 +124,8 @@ struct LongListTests {
       sourceLocation: location)
   }
 
-  /// Makes a plain directory with 25 unreadable directories, and a repository that all may use.
+  /// Makes a plain directory with 25 unreadable directories, and a repository that all users may
+  /// use.
   private func makeUnreadable() throws {
     for number in 10..<35 {
       try cli.directory.write("x", at: ByteString("tree/locked\(number)/below"))
@@ -213,7 +214,7 @@ struct LongListTests {
       "sandboxctl: warning: not deleted: ", of: line, exits: 3, run: cli.runAsNobody)
   }
 
-  /// Of each kind of damage, `check` lists the first findings, and so do the commands that read
+  /// `check` lists the first findings of each kind of damage, and so do the commands that read
   /// damaged directories.
   @Test func damageIsCounted() throws {
     for number in 10..<35 {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The host's copies of the index become unreadable while a command reads them: another program
-/// truncates them, as a bad sector would.
+/// truncates them, with the same effect as a bad sector.
 struct LostCopyTests {
   /// The number of directories and of files in each: their list exceeds the buffers of the pipe and
   /// of the program.

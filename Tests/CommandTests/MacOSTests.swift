@@ -74,7 +74,7 @@ struct MacOSTests {
     }
     #expect(kept["apps/com.example.notes/bundle/Notes.app/Contents/Info.plist"] != nil)
     #expect(kept["groups/group.com.example/shared.db"] != nil)
-    // The link stays a link, and its target is in no container.
+    // The link stays a link, and its target is not in a container.
     let link = try Directory.open(path: cli.directory.path("back").appending(data))
     #expect(try link.target(of: "Desktop") == "../../../../Desktop")
     #expect(!kept.keys.contains { "\($0)".contains("mine.txt") || "\($0)".contains("Free.app") })

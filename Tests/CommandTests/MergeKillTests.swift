@@ -34,7 +34,7 @@ import Testing
       return [words[0], words[1].drop { $0 == " " }]
     }
     .filter { !$0[1].hasPrefix("<") }
-    // The right to merge is a directory that is made under another name.
+    // The right to merge is a directory that is created under another name.
     let isTaking = { (line: Substring) in
       line.contains("renameat(") && line.contains("\"prune\"")
     }

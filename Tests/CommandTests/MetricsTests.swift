@@ -108,7 +108,7 @@ struct MetricsTests {
     #expect(try #require(forget.value("prune_removed_packs")) > 0)
     let prune = try run("prune", "prune")
     #expect(prune.value("snapshots") == 1 && prune.value("removed_packs") == 0)
-    // A failure keeps the time of the last success, and damage is none.
+    // A failure keeps the time of the last success, and damage does not count as success.
     try cli.flip(byte: 20, of: cli.path(ofSnapshot: cli.snapshots()[0]))
     let damaged = try run("check", "check", exits: 13)
     #expect(damaged.value("damaged_objects") == 1)

@@ -119,7 +119,7 @@ struct MigrateAppleTests {
     try migrate("device", "Notebook.xcappdata")
   }
 
-  /// A link with another target is a conflict, as a file with another content.
+  /// A link with a different target is a conflict, like a file with different content.
   @Test func aLinkWithAnotherTargetIsAConflict() throws {
     let documents = try data(of: "other").appending("Documents")
     let before = try Directory.open(path: documents)

@@ -92,7 +92,7 @@ struct MigrateFamilyTests {
     #expect(!names.contains("42") && !names.contains("41"))
   }
 
-  /// The data that returns has the bytes, times and modes of before.
+  /// The data that is moved back has its original bytes, times and modes.
   @Test func hostDataMovesToTheFlatpakAndBack() throws {
     try makeProfile(in: "home")
     var before = try contents("home/.mozilla")
@@ -138,7 +138,7 @@ struct MigrateFamilyTests {
   }
 
   /// The paths that a Flatpak may not use are named with the command that permits them, by its
-  /// metadata and overrides; a value that still names the old place is named as well.
+  /// metadata and overrides; a value that still names the old location is also reported.
   @Test func aFlatpaksMissingPermissionsAreNamed() throws {
     let app = "org.chromium.Chromium"
     try install(app, version: "130.0", in: "new")
@@ -172,7 +172,7 @@ struct MigrateFamilyTests {
     #expect(values.map { $0["value"] as? String } == [left])
   }
 
-  /// The new laptop: each form of apps, and a report of what has no place.
+  /// The new laptop: each form of apps, and a report of data without a place.
   @Test func aWholeHomeMovesToANewMachine() throws {
     try write([
       ("old/.var/app/org.example.Notes/data/a", "note"), ("old/snap/editor/common/x", "edit"),
@@ -209,7 +209,7 @@ struct MigrateFamilyTests {
     #expect(try contents("new").keys.sorted() == [".config/tool/rc"])
   }
 
-  /// Apps move from a snapshot to another form of them, and nothing is left of the way there.
+  /// Apps move from a snapshot to another form of them, and no temporary files are left.
   @Test func aSnapshotOfAnotherLayoutIsMigrated() throws {
     try write([
       ("home/.var/app/org.example.Notes/data/Notes/a", "note"),
@@ -217,7 +217,7 @@ struct MigrateFamilyTests {
     ])
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --root home --layout flatpak --repo repo --quiet")
-    // A killed migration has left its own.
+    // A killed migration has left its own temporary files.
     let abandoned: ByteString = "sandboxctl-migrate-0123456789abcdef"
     try cli.directory.write("secret", at: ByteString("tmp").appending(abandoned).appending("a/b"))
     try Directory.open(path: cli.directory.path("tmp")).setModified(

@@ -124,7 +124,7 @@ struct MigrateTests {
       try cli.directory.read("other/.var/app/org.example.Other/data/note") == Array("note".utf8))
   }
 
-  /// The data states its version, and the installed Flatpak's is in its metainfo.
+  /// The data records its version, and that of the installed Flatpak is in its metainfo.
   @Test func dataOfANewerVersionIsRefused() throws {
     let profile = ByteString("home").appending(Self.profile)
     try cli.directory.write(

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A mirror that is gone, as if its disk is not mounted.
+/// A mirror that is gone, as if its disk were not mounted.
 struct MirrorRecordTests {
   private let cli: CommandLine
 
@@ -15,7 +15,7 @@ struct MirrorRecordTests {
 
   private static let mirror = "mirror --to disk/mirror --repo repo"
 
-  /// Nothing is copied to where a mirror was, also in a dry run.
+  /// Nothing is copied to the place of a missing mirror, which a dry run also reports.
   @Test(arguments: [false, true]) func aMirrorThatIsGoneIsNotMadeAgain(isEmpty: Bool) throws {
     _ = try cli.succeed(Self.mirror)
     _ = try cli.succeed(Self.mirror)
@@ -34,7 +34,7 @@ struct MirrorRecordTests {
     #expect(try cli.snapshots("disk/mirror") == cli.snapshots())
   }
 
-  /// A place in which this host made none may be empty, and a dry run makes none.
+  /// A place in which this host has made no mirror may be empty, and a dry run makes none.
   @Test func aFirstMirrorIsMade() throws {
     #expect(try cli.succeed(Self.mirror + " --dry-run").contains("would copy 1 snapshot"))
     #expect(try cli.succeed(Self.mirror + " --dry-run").contains("would copy 1 snapshot"))

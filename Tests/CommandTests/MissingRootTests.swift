@@ -101,7 +101,7 @@ struct MissingRootTests {
     #expect(try !cli.isThere("above"))
   }
 
-  /// Otherwise root would write where the user who made the link cannot.
+  /// Otherwise root would write to a place to which the user who made the link cannot.
   @Test func linksOnThePathAreNotFollowed() throws {
     try cli.directory.directory.removeDirectory("above")
     _ = try Directory.make(path: cli.directory.path("elsewhere"))

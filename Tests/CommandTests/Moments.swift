@@ -28,7 +28,7 @@ struct Moments {
     guard count < wanted, round < 5 * wanted else { return nil }
     round += 1
     let part = (Double(count) + Double.random(in: 0..<1, using: &random)) / Double(wanted)
-    // A complete run is followed by an earlier moment.
+    // After a complete run, the next moment is earlier.
     return max(0.001, part * duration * (round > count + wanted ? 0.5 : 1))
   }
 

@@ -129,8 +129,8 @@ import Testing
     try? held.close()
   }
 
-  /// A process that holds a file of a view that has ended is no running app: it can be examined,
-  /// and only that file cannot.
+  /// A process that holds a file of a view that has ended is not a running app: the process can be
+  /// examined, but not that file.
   @Test func filesOfAnEndedViewBelongToNoApp() throws {
     _ = try cli.succeed("sample device")
     try cli.directory.write("text", at: "tree/file")
@@ -152,7 +152,7 @@ import Testing
     #expect(outcome.code == 0)
   }
 
-  /// A prune beside a mount does not remove what it shows, and new snapshots appear.
+  /// A prune beside a mount does not remove the data that it shows, and new snapshots appear.
   @Test func snapshotsComeAndGo() throws {
     try cli.directory.write("first", at: "tree/file")
     try backUp()
@@ -178,8 +178,8 @@ import Testing
     #expect(view.errors.contains("note: ") && !view.errors.contains("warning"))
   }
 
-  /// Programs that wait for a store without an answer can be killed, however many they are, and the
-  /// mount can then be released.
+  /// Programs that wait for a store without an answer can be killed, however many there are, and
+  /// the mount can then be released.
   @Test func waitingReadersCanBeKilled() throws {
     let program = Shared.packageRoot.appendingPathComponent(
       "Tests/RemoteStorageTests/Programs/store.py")
@@ -222,7 +222,7 @@ import Testing
     }
   }
 
-  /// The kernel learns that a mounted snapshot has no attributes; copies are the same.
+  /// The kernel is informed that a mounted snapshot has no attributes; copies are the same.
   @Test func snapshotWithoutAttributesIsCopied() throws {
     try makeFiles(600)
     try backUp()
@@ -287,7 +287,7 @@ import Testing
 
   /// Without FUSE the error names the commands that need none.
   @Test(.enabled(if: Host.userID == 0)) func withoutFuseOtherCommandsAreNamed() throws {
-    // Not in /dev/shm, since /dev is covered.
+    // Not in /dev/shm, because /dev is covered.
     let cli = try CommandLine()
     try cli.directory.write("text", at: "tree/file")
     _ = try cli.succeed("init repo --plain")

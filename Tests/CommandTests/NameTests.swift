@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Names that disturb output: a line break, an escape sequence, invalid UTF-8.
+/// Names that could corrupt output: a line break, an escape sequence, invalid UTF-8.
 struct NameTests {
   private static let names: [ByteString] = [
     "two\nlines", "red \u{1b}[31m", "right-to-left \u{202e}txt", "tab\there", "back\\slash",

@@ -36,7 +36,7 @@ struct OddDeviceTests {
       }
     }
 
-    /// Expects the device to be backed up and restored despite its oddities.
+    /// Expects the device to be backed up and restored despite its peculiarities.
     func expectBackup() throws {
       _ = try cli.succeed("init repo --plain")
       _ = try cli.succeed("backup --root device --repo repo")

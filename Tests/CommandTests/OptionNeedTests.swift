@@ -2,8 +2,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Options that have no effect beside, or without, others: a command line with them is refused, and
-/// what a configuration sets for other runs is not used.
+/// Options that have no effect with, or without, others: a command line with them is refused, and
+/// settings in a configuration that are meant for other runs are not used.
 struct OptionNeedTests {
   @Test(arguments: [
     ("restore latest --to back --delete-excluded", "'--delete-excluded' requires '--delete'"),
@@ -90,7 +90,7 @@ struct OptionNeedTests {
     let directory = "latest:apps/org.example.notebook/data/Documents"
     #expect(try cli.run("dump \(directory)").code == 0)
     #expect(try cli.run("dump --merge-log \(directory)").code == 2)
-    // What may be overwritten for some apps is not overwritten for all.
+    // Permission to overwrite for some apps is not permission for all.
     try cli.directory.write(
       """
       repo: \(cli.directory.string)/repo
@@ -106,7 +106,7 @@ struct OptionNeedTests {
     #expect(try cli.names(in: "mine").contains("file"))
   }
 
-  /// `latest` beside an app would be another snapshot than that which `restore latest` names.
+  /// `latest` beside an app would be a snapshot other than the one that `restore latest` names.
   @Test(arguments: ["--app notes", "--host other", "--tag x"])
   func namedSnapshotsAreNotSelectedAsWell(_ filter: String) throws {
     let cli = try CommandLine()

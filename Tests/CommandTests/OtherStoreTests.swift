@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// `copy` and `mirror` between two stores of objects, each of which has its own server and keys.
-/// The keys of the first are in the environment, those of the second in a profile.
+/// `copy` and `mirror` between two object stores, each of which has its own server and keys. The
+/// keys of the first are in the environment, those of the second in a profile.
 struct OtherStoreTests {
   private let fixture: S3CommandFixture
   private let second: FaultStore
@@ -14,7 +14,7 @@ struct OtherStoreTests {
   private static let repo = "--repo s3://bucket/place"
   /// The options of the second store, as the other side of a command.
   private let to: String
-  /// The same, of a command on that store alone.
+  /// The same for a command on that store alone.
   private let alone: String
 
   init() throws {
@@ -31,7 +31,7 @@ struct OtherStoreTests {
     _ = try fixture.backUp()
   }
 
-  /// Expects that the second store has the snapshot, complete.
+  /// Expects the second store to have the complete snapshot.
   private func expectRestored(from location: String) throws {
     let checked = try fixture.succeed("check --read-data --repo \(location) \(alone)")
     #expect(checked.contains("1 snapshot") && checked.hasSuffix("no damage found\n"), "\(checked)")
@@ -163,7 +163,8 @@ struct OtherStoreTests {
     let names = try cli.names(in: records).filter { $0.description.hasPrefix("at-") }
     let record = try #require(names.first)
     #expect(names.count == 1)
-    // As an earlier version left it. It may be that of either store, and is not forgotten.
+    // The record as an earlier version left it. It may belong to either store, and is not
+    // forgotten.
     let earlier = ByteString("at-\(Blake2b.hash(Array(repo.utf8)).hex).txt")
     let content = try cli.directory.read(records.appending(record))
     try cli.directory.write(content, at: records.appending(earlier))

@@ -5,7 +5,7 @@ import TestSupport
 /// A file in an exported backup, as another program reads it.
 struct PeerFile: Hashable {
   /// The names of the file, for example its domain and the path in it. They are bytes: names that
-  /// differ in their Unicode form only are equal as strings.
+  /// differ only in their Unicode form are equal as strings.
   let names: [ByteString]
   /// The SHA-256 of the content, in hexadecimal digits.
   let digest: String

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A program that speaks as restic, borg and kopia do, with states of a source, and a repository to
+/// A program that imitates restic, borg and kopia, with states of a source, and a repository to
 /// import into (Programs/fake_peer.py).
 struct PeerFixture {
   let cli: CommandLine
@@ -36,7 +36,7 @@ struct PeerFixture {
     for name: ByteString in ["note", "link", "in"] { try docs.setModified(time, of: name) }
   }
 
-  /// Lets the program fail when it reads a state.
+  /// Makes the program fail when it reads a state.
   func setFault(_ json: String, of number: Int) throws {
     try cli.directory.write(json, at: ByteString("states/\(number).json"))
   }
@@ -53,7 +53,7 @@ struct PeerFixture {
     }
   }
 
-  /// Imports by the program.
+  /// Imports by running the program.
   func run(_ kind: String, _ options: String = "") throws -> Program.Outcome {
     let words = "import \(kind) old --program ./peer --repo repo \(options)"
     return try cli.run(words)

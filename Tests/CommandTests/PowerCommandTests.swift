@@ -62,7 +62,7 @@ struct PowerCommandTests {
     #expect(try snapshots == 0)
   }
 
-  /// Runs a backup that sees another load average, in a mount namespace of its own.
+  /// Runs a backup that sees a different load average, in a separate mount namespace.
   @Test(.enabled(if: SmallVolume.isPermitted)) func aHighLoadSkipsTheBackup() throws {
     try cli.directory.write("2.50 0.10 0.10 1/200 4711\n", at: "load")
     func backUp(_ options: String) throws -> Program.Outcome {

@@ -30,15 +30,15 @@ import Testing
       }
     }
 
-    /// Whether each run makes snapshots with other ids: encryption gives the same content another
-    /// id each time.
+    /// Whether each run makes snapshots with other ids: encryption gives the same content a
+    /// different id each time.
     var makesOtherIDs: Bool { TestEncryption.isOn && self == .repairSnapshots }
 
     var isRepair: Bool { [.repairPacks, .repairSnapshots, .repairIndex].contains(self) }
   }
 
-  /// Makes three snapshots, each of which has files of its own; for a prune also data that no
-  /// snapshot needs, and for a repair a pack with a damaged file, or a damaged index.
+  /// Makes three snapshots, each with its own files; for a prune, also data that no snapshot needs,
+  /// and for a repair a pack with a damaged file, or a damaged index.
   static func prepare(_ work: Work) throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(11)
@@ -49,7 +49,7 @@ import Testing
       }
       try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
     }
-    // The oldest goes, so that its data is unused.
+    // The oldest is removed, so that its data is unused.
     let oldest = try #require(try cli.snapshots().first)
     try FileManager.default.removeItem(atPath: cli.path(ofSnapshot: oldest))
     switch work {
@@ -121,7 +121,7 @@ import Testing
   }
 
   /// Runs a command an hour later. A right to remove objects without a heartbeat is given one, and
-  /// so another hour.
+  /// thus another hour.
   static func runAgain(_ line: String, _ cli: CommandLine, _ what: String) throws {
     try expireLeases(cli)
     var next = try cli.run(line)

@@ -37,7 +37,7 @@ struct PruneTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
-  /// A dry run shows what the next prune removes of what the last one marked.
+  /// A dry run shows which packs marked by the last prune the next one will remove.
   @Test func dryRunIncludesPacksThatAnEarlierPruneMarked() throws {
     let cli = try CommandLine(inMemory: true)
     try pruneable(cli)
@@ -76,7 +76,7 @@ struct PruneTests {
       #expect(outcome.errors.contains("it has 4 packs and no snapshot"), "\(outcome.errors)")
     }
     #expect(try cli.packs().count == 4)
-    // Who removes the last snapshot means its data as well.
+    // A user who removes the last snapshot also intends to remove its data.
     try FileManager.default.removeItem(atPath: snapshots)
     try FileManager.default.moveItem(atPath: snapshots + "-lost", toPath: snapshots)
     _ = try cli.succeed("forget latest --allow-last --prune --dry-run --repo repo")
@@ -96,7 +96,7 @@ struct PruneTests {
     }
   }
 
-  /// A prune beside another program names it, and exits with 0.
+  /// A prune beside another program names that program, and exits with 0.
   @Test func runningProgramsAreListed() throws {
     let cli = try CommandLine(inMemory: true)
     try pruneable(cli)
@@ -150,7 +150,7 @@ struct PruneTests {
     }
   }
 
-  /// Damage stops a prune before it removes anything, with the way out.
+  /// Damage stops a prune before it removes anything, and the error names a remedy.
   @Test func damageStopsAPrune() throws {
     let cli = try CommandLine(inMemory: true)
     try pruneable(cli)

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A purge that is killed at any step: only whole units are deleted, and a database never loses its
-/// log alone.
+/// A purge that is killed at any step: only complete units are deleted, and a database never loses
+/// only its log.
 struct PurgeKillTests {
   @Test(.enabled(if: Strace.isPermitted)) func killedPurgeDeletesWholeUnits() throws {
     var random = Seeded.fresh()
@@ -33,8 +33,8 @@ struct PurgeKillTests {
     // A directory that the killed run emptied no longer counts as emptied by a purge.
     #expect(try Self.names(cli, "Library/Caches").allSatisfy { $0 == "w" })
     #expect(try Self.names(cli, "Library/Caches/w").isEmpty)
-    // The staging directory contains only a unit that was moved there and recreated in its place
-    // since: it is complete, and whether it is the same is unknown.
+    // The staging directory contains only a unit that was moved there and has been recreated in its
+    // place since. It is complete, but may not be the same.
     for name in try Self.names(cli, ".sandboxctl/purge") {
       let unit = try? Self.names(cli, ByteString(".sandboxctl/purge").appending(name))
       #expect(name.description.hasSuffix(".origin") || unit?.count == 3, "\(name)")

@@ -160,7 +160,7 @@ struct PurgeTests {
     #expect(kept.contains("not a candidate: the policy never purges it"), "\(kept)")
   }
 
-  /// A candidate that only its file flags protect is named, and is no failure.
+  /// A candidate that only its file flags protect is reported, and is not a failure.
   @Test func immutableFilesAreNamed() throws {
     let cli = try device()
     let line = "purge --root device --level critical"

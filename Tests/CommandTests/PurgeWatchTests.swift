@@ -35,9 +35,10 @@ struct PurgeWatchTests {
 
   private static let purge = "purge --root device --layout coresimulator --policy short.yaml --yes"
 
-  /// Starts a watch, whose process ID is `$P`, and runs a script. In it `await FILE TEXT COUNT`
-  /// waits until COUNT lines of the watch's `out` or `err` contain TEXT, and `look FILE TEXT COUNT`
-  /// makes the watch look meanwhile. At the end SIGTERM ends the watch. Returns the outcome.
+  /// Starts a watch, whose process ID is `$P`, and runs a script. In the script,
+  /// `await FILE TEXT COUNT` waits until COUNT lines of the watch's `out` or `err` contain TEXT,
+  /// and `look FILE TEXT COUNT` also makes the watch check the volumes while it waits. At the end,
+  /// SIGTERM ends the watch. Returns the outcome.
   private func watched(_ script: String, _ arguments: String = "") throws -> Program.Outcome {
     // The files exist before the watch starts, which opens them later than the script reads them.
     let text = """
@@ -102,7 +103,7 @@ struct PurgeWatchTests {
     #expect(try fixture.validate() == [])
   }
 
-  /// If nothing more can be freed, the watch says so once.
+  /// If nothing more can be freed, the watch reports this once.
   @Test func emptyResultIsReportedOnce() throws {
     try put("Documents/a")
     let outcome = try watched(

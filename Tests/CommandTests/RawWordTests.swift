@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Arguments that are not UTF-8 work as names and are refused as texts.
+/// Arguments that are not UTF-8 work as names and are refused as text.
 struct RawWordTests {
   private let cli: CommandLine
   private static let tree = ByteString("tree".utf8 + [0xff])
@@ -136,7 +136,7 @@ struct RawWordTests {
     try run("backup --json --tag $'t\\xff'", exits: 2)
   }
 
-  /// The scalars used as escapes of bytes stand for themselves in user input.
+  /// The scalars used to escape bytes stand for themselves in user input.
   @Test func privateUseScalarIsAName() throws {
     let name = "out\u{10ffff}"
     let outcome = try cli.run(["sample", name])

@@ -118,8 +118,8 @@ struct ReadingSignalTests {
     #expect(try cli.directory.read("dumped") == cli.directory.read("tree/large"))
   }
 
-  /// The reader of the pipe may use the terminal as well, and a progress line would be among the
-  /// bytes of a file.
+  /// The reader of the pipe may also use the terminal, and a progress line would be among the bytes
+  /// of a file.
   @Test func progressIsNotMixedWithResults() throws {
     let dump = "dump latest:folders/tree/folder/note --repo repo"
     #expect(try terminal(dump) == "another note")

@@ -31,7 +31,7 @@ struct RealDeviceTests {
     try PolicyComparison.expectRestored(cli, device: "device", back: "back", entries: entries)
   }
 
-  /// Expects `apps` to find as many containers of each kind as the list has, and no others.
+  /// Expects `apps` to find the listed number of containers of each kind, and no others.
   private func expectContainers(_ cli: CommandLine, _ paths: [ByteString]) throws {
     var expected: [String: Set<ByteString>] = [:]
     for path in paths {

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Recovery without the program: by the reader that was written from docs/repository-format.md
+/// Recovery without the program, with the reader that was written from docs/repository-format.md
 /// alone.
 struct RecoverTests {
   private static func makeOddRepository() throws -> CommandLine {
@@ -64,12 +64,12 @@ struct RecoverTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let verified = try Recover.run(cli, ["repo", "verify", "--read-data"])
     #expect(verified.code != 0 && verified.output.contains("1 problem found"), "\(verified.output)")
-    // A directory that is no repository is refused as before.
+    // A directory that is not a repository is refused as before.
     let none = try Recover.run(cli, ["tree", "list"])
     #expect(none.code == 1 && none.errors.contains("no repository at tree"), "\(none.errors)")
   }
 
-  /// The command lines of README.txt that join parts work, also with missing parts.
+  /// The command lines in README.txt that join parts work, even with missing parts.
   @Test func readmeCommandsJoinParts() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(22)
@@ -298,7 +298,7 @@ struct RecoverTests {
     forged.addBareSnapshot(forged.addTree([ForgedEntry.file(Array("file".utf8), bytes)]))
     let cli = try CommandLine()
     try forged.write(to: cli.directory.url.appendingPathComponent("repo"))
-    // An uncommitted file of a later version is no snapshot.
+    // An uncommitted file of a later version is not a snapshot.
     let pending = "repo/pending/\(String(repeating: "0", count: 64)).json"
     try cli.directory.write("of a later version", at: ByteString(pending))
     try Recover.succeed(cli, "repo list")
@@ -320,8 +320,8 @@ struct RecoverTests {
     #expect(try cli.snapshots().count == 2)
   }
 
-  /// Both readers select the same snapshot as the latest: of one source the last in its sequence
-  /// although the clock was set back by an hour, of different sources by time.
+  /// Both readers select the same snapshot as the latest: within one source, the last in its
+  /// sequence even if the clock was set back by an hour; between sources, by time.
   @Test func clockSetBackHidesNoSnapshot() throws {
     var forged = ForgedRepository()
     for (text, time) in [("first", "10:00:01"), ("second", "09:00:02"), ("third", "09:30:03")] {

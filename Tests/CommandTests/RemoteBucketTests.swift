@@ -70,7 +70,7 @@ struct RemoteBucketTests {
     }
     try ChangeDetector.expectSame(cli.directory, "data", "back")
     #expect(try snapshots() == [ids[1]])
-    // Also between buckets, and from one to a directory.
+    // The same between buckets, and from a bucket to a directory.
     let (second, mirror) = ("s3://\(bucket)/second", "s3://\(bucket)/mirror")
     _ = try succeed("init \(second) --plain --no-default")
     _ = try succeed("copy --to \(second) --repo \(place)")
@@ -79,7 +79,7 @@ struct RemoteBucketTests {
     for copy in [second, mirror, "mirror"] { _ = try succeed("check --read-data --repo \(copy)") }
   }
 
-  /// One within the other would be listed with it, and one is no copy of itself.
+  /// A repository inside another would be listed with it, and a repository is not a copy of itself.
   @Test func copiesAreApart() throws {
     for place in ["s3://bucket/place", "s3://bucket/place/sub", "s3://bucket"] {
       for command in ["copy", "mirror"] {
@@ -92,7 +92,7 @@ struct RemoteBucketTests {
     }
   }
 
-  /// All commands that change keys, each with the key that is valid then.
+  /// All commands that change keys, each with the key that is valid at that point.
   @Test func keysOfARepositoryInABucketAreChanged() throws {
     for name in ["one", "two", "three"] {
       try cli.directory.write("\(name)\n", at: ByteString(name))
@@ -119,7 +119,7 @@ struct RemoteBucketTests {
     try ChangeDetector.expectSame(cli.directory, "data", "back")
   }
 
-  /// The kernel shows what a restore writes, also of an encrypted repository in a bucket.
+  /// The kernel shows the data that a restore writes, even for an encrypted repository in a bucket.
   @Test(.enabled(if: MountedView.isPossible)) func anEncryptedBucketIsMounted() throws {
     var random = Seeded(5)
     try cli.directory.write(random.bytes(3_000_000), at: "data/large")
@@ -137,7 +137,7 @@ struct RemoteBucketTests {
     #expect(try fixture.store.keys().allSatisfy { !$0.contains("/leases/") })
   }
 
-  /// A host that has only the recipient stores what it cannot read.
+  /// A host that has only the recipient stores data that it cannot read.
   @Test func aHostWithoutAKeyWritesToABucket() throws {
     _ = try fixture.succeed("init s3://bucket/place --recipient \(cli.makeKey("fleet.key"))")
     for _ in 0..<2 { _ = try fixture.backUp() }
@@ -150,8 +150,8 @@ struct RemoteBucketTests {
     _ = try fixture.succeed("check --read-data \(Self.repo) --identity fleet.key")
   }
 
-  /// Neither the store nor a file of this host has the secret key or the token: not after commands
-  /// that succeed, and not after those that fail.
+  /// Neither the store nor a file of this host has the secret key or the token: neither after
+  /// commands that succeed nor after those that fail.
   @Test func credentialsAreStoredNowhere() throws {
     let secrets = ["TOPSECRETKEY", "TOPSECRETTOKEN"]
     let token = ["AWS_SESSION_TOKEN": secrets[1]]

@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Errors for a user if a bucket, its store or the keys are not as they should be.
+/// Errors that a user sees if a bucket, its store or the keys have a problem.
 struct RemoteErrorTests {
-  /// Runs a command that fails, and checks what holds for each error.
+  /// Runs a command that fails, and checks the properties of every error.
   private func fail(
     _ line: String, _ fixture: S3CommandFixture, code: Int32 = 1
   ) throws -> String {
@@ -30,7 +30,7 @@ struct RemoteErrorTests {
     #"[{"status": 200, "times": 0, "headers": {"Content-Type": "text/html"}, "#
     + #""body": "<!DOCTYPE html><html>Welcome</html>"}]"#
 
-  /// Whatever the command is, the error is that of the store.
+  /// The error is that of the store, whatever the command.
   @Test(arguments: [
     "snapshots --repo s3://bucket/place", "init s3://bucket/place --plain",
     "backup --root data --layout folder --repo s3://bucket/place",
@@ -76,7 +76,7 @@ struct RemoteErrorTests {
     #expect(errors.contains("sandboxctl init"), "\(errors)")
   }
 
-  /// Objects of others stay as they are, beside a repository and in its place.
+  /// Objects of others are unchanged, beside a repository and in its place.
   @Test func aBucketWithOtherThingsKeepsThem() throws {
     let fixture = try S3CommandFixture()
     _ = try fixture.succeed("init s3://bucket/other/place --plain --no-default")
@@ -124,7 +124,7 @@ struct RemoteErrorTests {
     }
   }
 
-  /// The run ends with the reason; the next one continues with what it stored.
+  /// The run ends with the reason; the next one continues with the data that it stored.
   @Test func credentialsThatExpireInTheMiddleEndABackup() throws {
     let fixture = try S3CommandFixture()
     _ = try fixture.succeed("init \(Self.bucket) --plain")
@@ -139,7 +139,7 @@ struct RemoteErrorTests {
     #expect(try fixture.snapshots().count == 1)
   }
 
-  /// Credentials of a command are asked for again in the middle of a backup.
+  /// Credentials from a command are requested again in the middle of a backup.
   @Test func credentialsOfACommandAreRenewedInTheMiddle() throws {
     let fixture = try S3CommandFixture()
     let place = fixture.cli.directory.string
@@ -166,7 +166,7 @@ struct RemoteErrorTests {
   }
 }
 
-/// Errors for a user if a server behind SSH is not as it should be.
+/// Errors that a user sees if a server behind SSH has a problem.
 struct RemoteServerErrorTests {
   private let cli: CommandLine
   private let place: String
@@ -183,7 +183,7 @@ struct RemoteServerErrorTests {
     try cli.run("\(line) --ssh-command \(place)/ssh")
   }
 
-  /// The text of ssh(1) ends the command at once, with what to do.
+  /// The message of ssh(1) ends the command at once, with a remedy.
   @Test(arguments: [
     (
       "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @",
@@ -204,7 +204,7 @@ struct RemoteServerErrorTests {
     }
   }
 
-  /// A server that only reads, as `internal-sftp -R` does.
+  /// A read-only server, such as `internal-sftp -R`.
   @Test(SFTPServer.isInstalled) func aServerThatOnlyReadsCanRestore() throws {
     let repo = try SFTPServer(for: cli).location()
     #expect(try outcome("init \(repo) --plain --no-default").code == 0)

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 /// A full volume with this host's cache, during commands on repositories of other hosts. The cache
-/// is optional: commands do without it, and a backup that needs room for a pack says so and loses
-/// nothing.
+/// is optional: commands work without it, and a backup that needs space for a pack reports this and
+/// loses nothing.
 @Suite(.serialized, .enabled(if: SmallVolume.isPermitted)) struct RemoteFullCacheTests {
   private static let options = "size=8m,nr_inodes=1000,mode=700"
 
@@ -78,7 +78,7 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "data", "back")
   }
 
-  /// A server with files gets the bytes of a pack while it is made.
+  /// A server with files receives the bytes of a pack while the pack is made.
   @Test(SFTPServer.isInstalled) func aBackupToAServerNeedsNoRoomForAPack() throws {
     let cli = try CommandLine()
     let server = try SFTPServer(for: cli)

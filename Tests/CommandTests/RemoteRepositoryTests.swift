@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh between: it is
+/// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh in between: it is
 /// started by a command that ignores its arguments, as `--ssh-command` allows.
 struct RemoteRepositoryTests {
   private let cli: CommandLine
@@ -54,7 +54,7 @@ struct RemoteRepositoryTests {
     #expect(try cli.succeed("cache list \(repo)").contains("sftp:host"))
     // The same files, used as a directory of this host.
     _ = try cli.succeed("check --read-data --repo store")
-    // Nothing was created that has the name of a location.
+    // Nothing was created with the name of a location.
     #expect(!FileManager.default.fileExists(atPath: place + "/sftp:host"))
   }
 
@@ -85,7 +85,7 @@ struct RemoteRepositoryTests {
     #expect(try cli.jsonLines("snapshots --json").count == 1)
   }
 
-  /// Options of other places may come from the configuration. Limits are for the command that has
+  /// Options of other places may come from the configuration. Limits apply to the command that has
   /// them.
   @Test(SFTPServer.isInstalled) func suggestedCommandsHaveTheOptionsOfTheirPlace() throws {
     _ = try cli.succeed("init \(server.location()) --plain --no-default \(server.option)")

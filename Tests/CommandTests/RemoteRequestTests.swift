@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The requests of commands on repositories of other hosts. On a link with a round trip of 20 ms
-/// they are the cost of a short command: an unchanged backup makes at most 10, a list of snapshots
-/// 3.
+/// The requests of commands on repositories of other hosts. On a link with a round trip of 20 ms,
+/// they dominate the cost of a short command: an unchanged backup makes at most 10, a list of
+/// snapshots 3.
 struct RemoteRequestTests {
   private let cli: CommandLine
 
@@ -16,7 +16,7 @@ struct RemoteRequestTests {
     }
   }
 
-  /// A store of objects that logs its requests (RemoteStorageTests/Programs/store.py).
+  /// An object store that logs its requests (RemoteStorageTests/Programs/store.py).
   private struct Store {
     let process: BoundProcess
     let environment: [String: String]
@@ -34,7 +34,7 @@ struct RemoteRequestTests {
       ]
     }
 
-    /// Returns all requests so far: the method, and the place in the repository without ids.
+    /// Returns all requests so far: the method, and the location in the repository without ids.
     func requests() throws -> [String] {
       let reader = """
         import json, re, sys, urllib.parse, urllib.request
@@ -67,7 +67,7 @@ struct RemoteRequestTests {
     _ = try requests("init s3://bucket/r --plain", store)
     let first = try requests(Self.backup, store)
     #expect(first.count <= 16 + (TestEncryption.isOn ? 1 : 0), "\(first)")
-    // Of a repository that was made just now, the recipients are read again.
+    // The recipients of a repository that was just created are read again.
     let again = TestEncryption.isOn ? ["GET r/repository.json"] : []
     let listed = ["GET r/repository.json", "PUT r/leases/ID", "LIST r/condemned/", "LIST r/"]
     let committed = [
@@ -80,7 +80,7 @@ struct RemoteRequestTests {
     let changed = try requests(Self.backup, store)
     #expect(changed.count <= 16 + again.count, "\(changed)")
     #expect(try requests("snapshots", store) == ["GET r/repository.json", "LIST r/"])
-    // All that was put is still one repository, and nothing is left of the programs.
+    // Everything that was put is still one repository, and no traces of the programs remain.
     _ = try requests("check --read-data", store)
     _ = try requests("restore latest --to back", store)
     let back = try cli.directory.read("back/folders/data/d0/0")
@@ -88,7 +88,8 @@ struct RemoteRequestTests {
     #expect(try requests("leases", store).count == 2)
   }
 
-  /// A restore lists what it needs beside the settings, without a lease, and again under its lease.
+  /// A restore lists the objects that it needs together with the settings, without a lease, and
+  /// again under its lease.
   @Test func aRestoreListsTwiceAndOpensItsConnectionsAtOnce() throws {
     let store = try Store()
     _ = try requests("init s3://bucket/r --plain", store)
@@ -120,7 +121,7 @@ struct RemoteRequestTests {
     let before = try store.requests().count
     let outcome = try cli.run(
       ["snapshots", "--json", "--passphrase-file", "pass"], environment: store.environment)
-    // The first listing after a snapshot was made is as short: its head is in the cache.
+    // The first listing after a snapshot was made is just as short: its head is in the cache.
     let listed = Array(try store.requests().dropFirst(before))
     #expect(listed.count == 3, "\(listed)")
     #expect(listed.first == "GET r/repository.json" && listed.last == "LIST r/", "\(listed)")

@@ -39,7 +39,7 @@ import Testing
     _ = try fixture.succeed("check --read-data --repo s3://bucket/place")
   }
 
-  /// A request that has no answer ends as well.
+  /// A request without an answer also ends.
   @Test func anInterruptEndsARequestWithoutAnAnswer() throws {
     try fixture.store.setRules(#"[{"method": "PUT", "delay": 20, "times": 0}]"#)
     let run = fixture.start("backup --root data --layout folder")

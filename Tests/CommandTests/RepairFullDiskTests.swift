@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Repairs and pins on a volume without room: no snapshot restores less than before, no lease is
-/// left, and with room the same command completes the work.
+/// Repairs and pins on a full volume: no snapshot restores less than before, no lease is left, and
+/// once there is space the same command completes the work.
 @Suite(.serialized, .enabled(if: SmallVolume.isPermitted)) struct RepairFullDiskTests {
   typealias Work = PruneKillTests.Work
 

@@ -5,8 +5,8 @@ import Testing
 
 /// `repair index`, `repair packs` and `repair snapshots` on the command line.
 struct RepairTests {
-  /// The numbers of files that a changed byte may cost, of twelve in frames of five: in an
-  /// encrypted repository all files in the frames to which its piece of 64 KiB belongs.
+  /// The numbers of files that a changed byte may affect, of twelve in frames of five: in an
+  /// encrypted repository, all files in the frames to which its piece of 64 KiB belongs.
   private static let losses = TestEncryption.isOn ? 1...10 : 1...1
 
   @Test func damagedIndexIsRebuilt() throws {

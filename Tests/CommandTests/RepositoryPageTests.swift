@@ -121,7 +121,7 @@ struct RepositoryPageTests {
     }
     _ = try cli.succeed("restore latest:folders/tree --to back --repo copy")
     try ChangeDetector.expectSame(cli.directory, "tree", "back")
-    // A snapshot's file is that backup only.
+    // A snapshot's file concerns only that backup.
     let ids = try cli.snapshots("copy")
     try remove("copy/snapshots/\(ids[1]).json")
     _ = try cli.succeed("restore latest:folders/tree/note --to note --repo copy")
@@ -148,7 +148,7 @@ struct RepositoryPageTests {
 }
 
 extension String {
-  /// Returns the text after a prefix, or nil if it has another beginning.
+  /// Returns the text after a prefix, or nil if the text begins differently.
   fileprivate func dropPrefix(_ beginning: String) -> String? {
     hasPrefix(beginning) ? String(dropFirst(beginning.count)) : nil
   }

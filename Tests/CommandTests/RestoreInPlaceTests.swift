@@ -87,7 +87,7 @@ struct RestoreInPlaceTests {
     #expect((with["left_groups"] as? [Any])?.isEmpty == true)
   }
 
-  /// Data of the container that is not at the restored path is not called missing.
+  /// Data of the container that is not at the restored path is not reported as missing.
   @Test func onlyExcludedDataOfThePathIsNamed() throws {
     let fixture = try DeviceRestoreFixture()
     func left(_ path: ByteString) throws -> [ByteString] {
@@ -98,7 +98,7 @@ struct RestoreInPlaceTests {
     let library = Self.data.appending("Library")
     let all = try left(Self.data)
     #expect(all.contains { $0.isWithin(library) } && all.contains { !$0.isWithin(library) })
-    // Of files that were excluded by themselves only the container is known.
+    // For files that were excluded individually, only the container is known.
     for path in [library, Self.data.appending("Documents/Notes")] {
       #expect(try left(path) == all.filter { $0.isWithin(path) || path.isWithin($0) }, "\(path)")
     }

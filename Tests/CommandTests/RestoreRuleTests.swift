@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Restores decide about the paths of a snapshot as the backup's policy does.
+/// Restores decide about the paths of a snapshot in the same way as the backup's policy.
 struct RestoreRuleTests {
   private static let restore =
     "restore latest --to-device new --policy ./own.yaml --repo repo --no-snapshot"
@@ -84,7 +84,7 @@ struct RestoreRuleTests {
     #expect(try Self.entries(cli, Self.data).contains("logs/sub/kept/1"))
   }
 
-  /// Rules with `sibling:` and tags hold by the content of the snapshot.
+  /// Rules with `sibling:` and tags are evaluated on the content of the snapshot.
   @Test func rulesAboutTheContentOfADirectoryApply() throws {
     let policy = """
       rules:

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Where a restore writes: directories that it must not replace, as the repository and the working
-/// directory, and file systems and limits that do not permit everything.
+/// The targets of restores: directories that must not be replaced, such as the repository and the
+/// working directory, and file systems and limits that do not permit everything.
 struct RestoreTargetTests {
   private let cli: CommandLine
 
@@ -121,7 +121,7 @@ struct RestoreTargetTests {
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet\(options)")
   }
 
-  /// A volume in the place of a directory of which the snapshot has nothing prevents nothing.
+  /// A volume mounted on a directory with no data in the snapshot does not prevent a restore.
   @Test(.enabled(if: try Mount.isPermitted())) func mountOutsideOfTheSnapshotIsNoFailure() throws {
     let tree = try Directory.open(path: cli.directory.path("tree"))
     let mount = try Mount(on: tree, at: cli.directory.path("tree"), "disk")

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 
 /// `key rewrap` of snapshots that this host accepts by their ids, killed at calls that change the
-/// repository or what the host knows: they can be restored at any time, the same command continues
-/// at once, and all of them are still accepted.
+/// repository or the host's records: the snapshots can be restored at any time, the same command
+/// continues at once, and all of them are still accepted.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct RewrapKillTests {
   private static let kills = Sampling.count(4, of: 24)
-  /// Without calls that only read or create: most are those of listings.
+  /// Calls that only read or create are omitted: most of them belong to listings.
   private static let calls = "mkdirat,write,ftruncate,fsync,renameat,unlinkat"
   private static let key = "--repo repo --passphrase-file old"
   private static let rewrap = "key rewrap --quiet \(key)"
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// Returns the rounds of the snapshots whose content is given out without '--allow-unsigned'.
+  /// Returns the rounds of the snapshots whose content is returned without '--allow-unsigned'.
   private func accepted() throws -> [String] {
     let lines = try keys.succeed("snapshots --json \(Self.key)").split(separator: "\n")
     let ids = try lines.compactMap { try CommandLine.object($0)["id"] as? String }
@@ -62,7 +62,8 @@ import Testing
     let complete = try run(under: tracer)
     #expect(try complete.code == 0 && accepted() == Self.rounds, "\(complete)")
     let recorded = try tracer.recorded()
-    // From the first new snapshot until the key has no older identity: the right is held so long.
+    // From the first new snapshot until the key has no older identity, which is how long the right
+    // is held.
     let first = try #require(recorded.firstIndex { $0.isRename(to: ".json.age") })
     let last = try #require(recorded.lastIndex { $0.isRename(to: "repository.json") })
     let calls = Array(recorded[first...last])

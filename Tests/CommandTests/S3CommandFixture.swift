@@ -3,7 +3,7 @@ import Synchronization
 import SystemIO
 import TestSupport
 
-/// The program with a store of objects of the tests, and a directory `data` to back up.
+/// The program with an object store of the tests, and a directory `data` to back up.
 struct S3CommandFixture {
   let cli: CommandLine
   let store: FaultStore
@@ -16,7 +16,7 @@ struct S3CommandFixture {
     }
   }
 
-  /// The keys that the program finds, and where the store is.
+  /// The keys that the program finds, and the location of the store.
   var environment: [String: String] {
     [
       "AWS_ACCESS_KEY_ID": "ACCESSKEYID", "AWS_SECRET_ACCESS_KEY": "TOPSECRETKEY",
@@ -38,7 +38,7 @@ struct S3CommandFixture {
     return outcome.output
   }
 
-  /// Backs `data` up to `s3://bucket/place`.
+  /// Backs up `data` to `s3://bucket/place`.
   func backUp() throws -> String {
     try succeed("backup --root data --layout folder --repo s3://bucket/place")
   }

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// OpenSSH's server of files. The command of `--ssh-command` starts it without ssh, and ignores the
-/// words that ssh would get.
+/// OpenSSH's file server. The command of `--ssh-command` starts it without ssh, and ignores the
+/// arguments that ssh would receive.
 struct SFTPServer {
   /// The server of this host, or nil if none is installed.
   static let program = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
@@ -18,7 +18,7 @@ struct SFTPServer {
 
   /// Writes the command, as `ssh` in the directory of a test.
   ///
-  /// - Parameter options: the server's options, as a shell has them.
+  /// - Parameter options: the server's options, in the syntax of a shell.
   init(for cli: CommandLine, _ options: String = "-e") throws {
     place = cli.directory.string
     option = "--ssh-command \(place)/ssh"
@@ -33,7 +33,7 @@ struct SFTPServer {
 }
 
 extension CommandLine {
-  /// Writes a program of the shell.
+  /// Writes a shell script.
   func writeProgram(_ text: String, at path: ByteString) throws {
     try directory.write("#!/bin/sh\n\(text)\n", at: path)
     try FileManager.default.setAttributes(

@@ -3,8 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The snapshots that operations make of the data they are about to change have what backups to the
-/// same repository have: in an encrypted one also what an app excludes from unencrypted backups.
+/// The snapshots that operations make of the data they are about to change contain the same data as
+/// backups to the same repository: in an encrypted one, also the data that an app excludes from
+/// unencrypted backups.
 struct SafetyDestinationTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
@@ -92,7 +93,7 @@ struct SafetyDestinationTests {
     #expect(try snapshots("pre-rollback").count { try has(in: $0) } == 1)
   }
 
-  /// A dry run knows the repository and says what a snapshot in it lacks.
+  /// A dry run knows the repository and reports the data that a snapshot in it lacks.
   @Test func aDryRunNamesWhatTheSnapshotLacks() throws {
     try makePackage()
     _ = try cli.succeed("init plain --plain --no-default")
@@ -105,8 +106,8 @@ struct SafetyDestinationTests {
     }
   }
 
-  /// In a bucket the snapshot has the bundle, without which there is no rollback, and lacks what
-  /// the app excludes from clouds, which stays as it is.
+  /// In a bucket, the snapshot has the bundle, without which there is no rollback, and lacks the
+  /// data that the app excludes from clouds, which is left unchanged.
   @Test func aRollbackFromABucketRestoresTheBundle() throws {
     let place = "--repo s3://bucket/place"
     try makePackage()
@@ -153,7 +154,8 @@ struct SafetyDestinationTests {
     #expect(try text() == "changed")
   }
 
-  /// A restore from a copy in a local repository does not delete what a bucket never has either.
+  /// A restore from a copy in a local repository does not delete data that a bucket never contains,
+  /// either.
   @Test func aRestoreFromACopyKeepsWhatTheBucketLacks() throws {
     let local = "Documents/Notes/local.md"
     try write("local", to: local)

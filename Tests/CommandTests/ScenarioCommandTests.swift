@@ -63,7 +63,7 @@ struct ScenarioCommandTests {
     #expect(report["failed"] as? Int == 1 && report["passed"] as? Int == 0)
   }
 
-  /// The file with the results takes the place of no device, pipe or link.
+  /// The file with the results does not replace a device, pipe or link.
   @Test func resultsReplaceOnlyRegularFiles() throws {
     let cli = try Self.fixture(("kept.yaml", Self.head + Self.kept))
     try cli.directory.directory.createSpecial("pipe", kind: .fifo, permissions: 0o600)
@@ -120,8 +120,8 @@ struct ScenarioCommandTests {
     #expect(try cli.succeed("scenario run \(names[0]) --only-version now").contains("1 passed"))
   }
 
-  /// A step before the last expectations of a scenario of the program which breaks a promise of the
-  /// guides: each is found.
+  /// A step that breaks a promise of the guides, before the last expectations of a built-in
+  /// scenario: each is found.
   @Test func scenariosOfTheProgramFindBrokenPromises() throws {
     let cli = try Self.fixture()
     let notebook = "apps/org.example.notebook/data"
@@ -182,7 +182,7 @@ struct ScenarioCommandTests {
     #expect(try cli.directory.read("device.yaml") == Array(text.utf8))
   }
 
-  /// Neither the user's directories nor the temporary directory have anything of a run.
+  /// Neither the user's directories nor the temporary directory contain anything from a run.
   @Test func runLeavesNothing() throws {
     let cli = try Self.fixture(("lost.yaml", Self.head + Self.lost))
     _ = try Directory.make(path: cli.directory.path("tmp"))
@@ -198,7 +198,8 @@ struct ScenarioCommandTests {
         == ["keeps-notes-5.0", "keeps-notes-now"])
   }
 
-  /// The file for the results is checked before the run, whose results would be lost.
+  /// The file for the results is checked before the run, because the results would otherwise be
+  /// lost.
   @Test func aMissingDirectoryOfResultsIsNamedBeforeTheRun() throws {
     let cli = try Self.fixture(("lost.yaml", Self.head + Self.lost))
     let outcome = try cli.run(

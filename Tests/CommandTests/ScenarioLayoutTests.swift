@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Scenarios on copies of devices of other layouts than the simulator's.
+/// Scenarios on copies of devices with layouts other than the simulator's.
 struct ScenarioLayoutTests {
   /// A device with one app: its root, a document and a cache, as real and logical paths.
   struct Device: Sendable, CustomTestStringConvertible {
@@ -86,7 +86,7 @@ struct ScenarioLayoutTests {
     let real = { (path: String) in ByteString("\(device.root)/\(path)") }
     #expect(try cli.directory.read(real(device.document.real)) == Array("old".utf8))
     #expect(try cli.directory.read(real(device.cache.real)) == Array("cached".utf8))
-    // A wrong expectation fails, so the others mean something.
+    // A wrong expectation fails, which shows that the others are checked.
     try cli.directory.write(
       """
       scenario: wrong

@@ -87,7 +87,7 @@ struct ScheduleTests {
   /// The command that prints a passphrase may contain a secret.
   @Test func passphraseCommandIsNotShownToOtherUsers() throws {
     let variable = "SANDBOXCTL_PASSPHRASE_COMMAND"
-    // A file of this name is not the command.
+    // A file with this name is not the command.
     try cli.directory.write("#!/bin/sh\n", at: "lookup")
     let command = [variable: "lookup"]
     let outcome = try run("schedule", "install", "--systemd", environment: command)
@@ -133,7 +133,7 @@ struct ScheduleTests {
         _ own: [String] = ["--keep-last", "3"], _ options: [String] = [],
         environment: [String: String] = [:]
       ) throws -> Program.Outcome {
-        // The key that a test of encrypted repositories has in its environment is not given.
+        // The key in the environment of a test of encrypted repositories is not passed on.
         let unset = ["-u", "SANDBOXCTL_PASSPHRASE_FILE", "-u", "SANDBOXCTL_IDENTITY_FILE"]
         return try cli.run(
           ["schedule", "install", kind, "--dry-run"] + own + ["--", "--repo", "enc"] + options,
@@ -211,7 +211,7 @@ struct ScheduleTests {
       #expect(service.contains("\(name)=\(value)"), "\(service)")
     }
     #expect(!service.contains("verysecret"))
-    // The configuration chooses the repository as well; a directory needs none of them.
+    // The configuration can also choose the repository; a directory needs none of the variables.
     for (repository, isBucket) in [("s3://bucket/place", true), ("/nowhere", false)] {
       try cli.directory.write(
         "repo: \(repository)\n", at: "home/.config/sandboxctl/config.yaml")

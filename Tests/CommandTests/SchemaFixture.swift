@@ -70,8 +70,7 @@ struct SchemaFixture {
       "user.sandboxctl.protection-class", to: Array("1".utf8))
   }
 
-  /// Makes a program that speaks as other backup programs do, and fails for the second of its
-  /// states.
+  /// Makes a program that imitates other backup programs, and fails for the second of its states.
   private func makePeer() throws {
     try PeerFixture.install(in: cli, at: "peer")
     for number in 1...2 {

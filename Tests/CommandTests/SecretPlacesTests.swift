@@ -12,7 +12,7 @@ struct SecretPlacesTests {
   init() throws { keys = try KeyFixture() }
 
   /// Neither the repository nor a file of the host has the passphrase or the recovery key, and the
-  /// key that signs is in its own file only.
+  /// signing key is only in its own file.
   @Test func filesOfTheHostHaveNoSecret() throws {
     try keys.backUp(Self.key)
     try keys.succeed("key trust --repo repo \(Self.key)")
@@ -49,7 +49,7 @@ struct SecretPlacesTests {
     try keys.expectNoSecrets()
   }
 
-  /// A program that has read a passphrase leaves no core dump, where others do.
+  /// A program that has read a passphrase leaves no core dump on a system on which others do.
   @Test func keyIsInNoCoreDump() throws {
     let script = """
       import os, resource, sys

@@ -72,7 +72,7 @@ import Testing
         == "500 499\n500 499")
   }
 
-  /// SQLite takes a transaction as committed whose super-journal is gone from its directory.
+  /// SQLite treats a transaction as committed if its super-journal is gone from its directory.
   @Test func aCommittedTransactionIsRestored() throws {
     let cli = try CommandLine()
     let name = try crash(cli)
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  /// A copy of databases that lacks the super-journal may be of an uncommitted transaction.
+  /// A copy of databases that lacks the super-journal may contain an uncommitted transaction.
   @Test func aMissingSuperJournalOfACopyIsReportedByEachBackup() throws {
     let cli = try CommandLine()
     let name = try crash(cli)

@@ -82,7 +82,8 @@ struct SeveralDevicesTests {
       let outcome = try cli.run(line)
       #expect(outcome.code == 0, "\(line): \(outcome.errors)")
     }
-    // A logical path may be of both, and two paths of both are of no single device.
+    // A logical path may exist on both devices, and two paths, one on each, are not on a single
+    // device.
     for line in [
       "explain apps/editor/data", "explain \(home)/other", "classify",
       "exclude \(home)/snap/editor/42 \(home)/.var/app/org.example.Games/data --dry-run",
@@ -137,7 +138,7 @@ struct SeveralDevicesTests {
     #expect(last.contains("next: ") && !last.contains("latest"), "\(last)")
   }
 
-  /// The same path of several devices: each version and each match names its device.
+  /// The same path on several devices: each version and each match names its device.
   @Test func versionsAndMatchesNameTheirDevice() throws {
     for (location, text) in [("one", "first"), ("other", "second")] {
       try cli.directory.write(text, at: ByteString("\(location)/tree/note"))
@@ -160,7 +161,7 @@ struct SeveralDevicesTests {
     _ = try cli.succeed("backup --layout folder --root one/tree --quiet")
     let own = try cli.succeed("versions folders/tree/own")
     #expect(own.contains(" device ") && own.contains("\(Host.name):\(roots[0]) "), "\(own)")
-    // With one device it goes without saying.
+    // With a single device, it is not named.
     let one = try cli.run("versions folders/tree/note --repo own")
     #expect(one.code == 10)
     _ = try cli.succeed("init own --plain --no-default")
@@ -187,8 +188,8 @@ struct SeveralDevicesTests {
     #expect(try snapshots().isEmpty)
   }
 
-  /// A device that cannot be read is reported, since it may have the app, and the other devices
-  /// follow.
+  /// A device that cannot be read is reported because it may have the app, and the other devices
+  /// are processed.
   @Test(arguments: ["backup --quiet", "backup --app editor --quiet"])
   func unreadableDeviceIsReported(_ line: String) throws {
     try cli.directory.directory.directory("home").removeTree("snap")

@@ -93,7 +93,7 @@ struct SignatureTests {
     #expect(try keys.succeed("snapshots --repo plain").contains("signature"))
     let listing = try keys.run("ls latest --repo plain")
     #expect(listing.code == 0 && listing.errors.contains("is not trusted: it is not signed"))
-    // The next backup does not begin from it, and is later.
+    // The next backup is not based on it, and is later.
     try keys.succeed(backUp("two", "plain"))
     try expectRestore(0, "--repo plain")
     try keys.succeed("key trust --snapshot all --repo plain")
@@ -137,7 +137,7 @@ struct SignatureTests {
     try cli.directory.write(old, at: file)
     let list = try onOtherHost("key list --json --repo repo").output
     #expect(list.contains(#""signer":"\#(signer)","name":"","trusted":true"#), "\(list)")
-    // A host that only writes signs as well, and is another signer.
+    // A write-only host also signs, and is a separate signer.
     let recipient = try keys.succeed("key show-recipient --repo repo").dropLast()
     #expect(recipient.hasPrefix("age1"))
     try cli.directory.directory.removeTree("other-home")

@@ -43,7 +43,7 @@ struct Strace {
   private let calls: String
   private let paths: [String]
 
-  /// Whether processes may be traced here.
+  /// Whether processes may be traced on this machine.
   static let isPermitted: Bool = {
     let outcome = try? Program.run("strace", ["-qq", "-e", "trace=none", "true"])
     if outcome?.code == 0 { return true }
@@ -84,7 +84,8 @@ struct Strace {
   func didInject() throws -> Bool { try log().contains("(INJECTED)") }
 
   /// Whether a message of the program was made to fail, too. strace counts the calls of each thread
-  /// for itself: the n-th of the thread that reports the failure of another can be its report.
+  /// separately, so the n-th call of the thread that reports another thread's failure can be that
+  /// report.
   func didInjectIntoMessage() throws -> Bool {
     // The number of a thread that began to write a message and was interrupted by another.
     var began: Set<Substring> = []
@@ -125,7 +126,7 @@ extension Strace {
       let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
       guard words.count == 2, let open = words[1].firstIndex(of: "(") else { return nil }
       let name = words[1][..<open].drop { $0 == " " }
-      // strace also reports calls that it does not know, of a newer kernel.
+      // strace also reports calls of a newer kernel that it does not know.
       guard wanted.contains(name) else { return nil }
       let thread = "\(words[0]) \(name)"
       numbers[thread, default: 0] += 1

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The commands on the units of a system.
+/// Commands on the units of a system.
 struct SystemdTests {
   private static let device = "--layout systemd --root system"
 
@@ -81,7 +81,7 @@ struct SystemdTests {
     _ = try cli.succeed("restore latest --in-place --repo repo")
     #expect(try cli.directory.read("system/var/lib/web/pages.db") == Array("rows".utf8))
     #expect(try cli.directory.read("system/etc/web/server.conf") == Array("port 80".utf8))
-    // Another system has the unit with one directory only.
+    // Another system has the unit with only one directory.
     try cli.directory.write(
       "[Service]\nStateDirectory=web\n", at: "other/usr/lib/systemd/system/web.service")
     _ = try Directory.make(path: cli.directory.path("other/var/lib"))

@@ -8,7 +8,7 @@ import Testing
 /// With `SANDBOXCTL_RECORD_SNAPSHOTS` set the files are written instead, and each test that changes
 /// one fails: review the recorded text and run the tests again without it.
 ///
-/// In a run over encrypted repositories the text is to be the same, except for the suffix `.age` of
+/// In a run over encrypted repositories, the text must be the same, except for the suffix `.age` of
 /// objects, unless there is a file of that name in the directory `encrypted`.
 enum TextSnapshot {
   private static let directory = URL(fileURLWithPath: #filePath)

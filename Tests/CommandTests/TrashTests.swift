@@ -40,7 +40,8 @@ struct TrashTests {
     #expect(again["trash"] is NSNull)
   }
 
-  /// The command that a restore names shows its trash: without `--root` it would be another one.
+  /// The command that a restore names shows its trash: without `--root` it would be a different
+  /// one.
   @Test func reportNamesTheCommandThatListsTheTrash() throws {
     let fixture = try DeviceRestoreFixture()
     let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")

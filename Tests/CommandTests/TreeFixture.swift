@@ -23,7 +23,7 @@ extension TreeFixture {
     _ = try succeed("backup --layout folder --root tree --repo \(repository) --quiet \(options)")
   }
 
-  /// Expects that the latest snapshot restores the tree as it is.
+  /// Expects the latest snapshot to restore the tree in its current state.
   func expectRestored(from repository: String = "repo", _ options: String = "") throws {
     _ = try succeed(
       "restore latest:folders/tree --to back --repo \(repository) --quiet \(options)")
@@ -35,7 +35,7 @@ extension TreeFixture {
 extension CommandLine: TreeFixture {
   var cli: CommandLine { self }
 
-  /// Makes a repository with a snapshot of two files, of which the first is damaged.
+  /// Makes a repository with a snapshot of two files, the first of which is damaged.
   static func withDamagedFile() throws -> CommandLine {
     let cli = try CommandLine()
     var random = Seeded(7)

@@ -114,7 +114,7 @@ struct TrustTests {
     #expect(try fixture.version() == "3.2")
   }
 
-  /// An update with a signing key that cannot be used says that its snapshot is refused.
+  /// An update with an unusable signing key reports that its snapshot is refused.
   @Test func updateNamesASnapshotThatIsRefused() throws {
     let fixture = try AppUpdateFixture()
     _ = try fixture.cli.succeed("key trust --repo repo")
@@ -139,7 +139,7 @@ struct TrustTests {
     #expect(try cli.succeed("dump \(own):folders/tree/kept --repo repo") == "one")
   }
 
-  /// Otherwise a store could add a snapshot, and have it signed.
+  /// Otherwise a store could add a snapshot and have it signed.
   @Test func repairOfARefusedSnapshotIsNotSigned() throws {
     _ = try trustThisHost()
     var random = Seeded(23)
@@ -174,7 +174,7 @@ struct TrustTests {
       #expect(outcome.errors.contains("signers of another repository"), "\(outcome)")
     }
     #expect(try !cli.isThere("back"))
-    // Backups continue, and what this host signs is accepted.
+    // Backups continue, and snapshots that this host signs are accepted.
     try cli.directory.write("two", at: "tree/kept")
     _ = try cli.succeed(Self.backup)
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
@@ -186,7 +186,7 @@ struct TrustTests {
 
   // MARK: - The host's files
 
-  /// Starts a command line for each word at once, and waits for all.
+  /// Starts a command line for each word, all at the same time, and waits for all of them.
   private func runAtOnce(_ words: [String], _ line: String) throws -> Program.Outcome {
     let script = """
       jobs=
@@ -247,7 +247,7 @@ struct TrustTests {
     _ = try cli.succeed("restore latest --to back --repo repo --quiet")
   }
 
-  /// A mistyped signer is an error, as the one that was meant would stay trusted.
+  /// A mistyped signer is an error, because the intended one would remain trusted.
   @Test func onlyAKnownSignerIsRevoked() throws {
     let own = try trustThisHost()
     let (known, unknown) = (SigningKey().signer.description, SigningKey().signer.description)
@@ -263,7 +263,7 @@ struct TrustTests {
     #expect(Set(listed.compactMap { $0["signer"] as? String }) == [own, known])
   }
 
-  /// Lines that could be read as others must not lose a revocation.
+  /// Lines that could be mistaken for others must not lose a revocation.
   @Test func fileOfSignersIsReadStrictly() throws {
     let signer = try trustThisHost()
     let path = try signersFile()
@@ -286,8 +286,8 @@ struct TrustTests {
 }
 
 extension CommandLine {
-  /// Adds a snapshot to a plain repository as whoever can write to it: the latest one without its
-  /// signature.
+  /// Adds a snapshot to a plain repository as anyone with write access could: the latest one
+  /// without its signature.
   ///
   /// - Parameters:
   ///   - members: members to add at the beginning, each with a comma.

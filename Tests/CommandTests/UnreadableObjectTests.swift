@@ -63,7 +63,7 @@ struct UnreadableObjectTests {
     #expect(summary["unreadable"] as? Int == files.count && summary["damaged"] as? Int == 0)
   }
 
-  /// Nothing is called lost because an index object cannot be read.
+  /// Nothing is reported as lost because an index object cannot be read.
   @Test(.enabled(if: Host.userID == 0)) func growthCountsNothingAsLost() throws {
     let cli = try Self.make()
     _ = try Self.take(cli, "index")
@@ -74,7 +74,7 @@ struct UnreadableObjectTests {
     #expect(!outcome.errors.contains("no pack has"), "\(outcome.errors)")
   }
 
-  /// The figures lack what only an index object names that cannot be read.
+  /// The figures lack the objects that only an unreadable index object names.
   @Test(.enabled(if: Host.userID == 0)) func statisticsWithoutTheIndexAreUncertain() throws {
     let cli = try Self.make()
     let indexes = try Self.take(cli, "index")
@@ -92,7 +92,7 @@ struct UnreadableObjectTests {
     let last = try CommandLine.object(try #require(growth.split(separator: "\n").last))
     let summary = try #require(last["summary"] as? [String: Any])
     #expect(summary["uncounted_indexes"] as? Int == indexes.count)
-    // Of the others the result is complete: the packs have tables of their own.
+    // For the others the result is complete, because the packs have their own tables.
     for line in [
       "ls latest:folders/tree", "find a", "versions folders/tree/a", "diff latest~1 latest",
       "stats latest",
@@ -118,7 +118,7 @@ struct UnreadableObjectTests {
     }
   }
 
-  /// Without the trees it is unknown what is lost with a pack.
+  /// Without the trees, it is unknown which data is lost with a pack.
   @Test(.enabled(if: Host.userID == 0)) func aCheckClaimsNothingOfWhatItCannotRead() throws {
     let cli = try Self.make()
     let packs = try cli.packs("repo").map { (path: $0, size: try Self.size($0)) }
@@ -174,7 +174,7 @@ struct UnreadableObjectTests {
     #expect(outcome.code == 1 && outcome.errors.contains(Self.words), "\(outcome.errors)")
   }
 
-  /// The newest snapshot is skipped, with the remedy, and the status says that something is
+  /// The newest snapshot is skipped, with the remedy, and the status reports that something is
   /// missing.
   @Test(.enabled(if: Host.userID == 0)) func listingsSkipSnapshotsThatCannotBeRead() throws {
     let cli = try Self.make()

@@ -130,7 +130,7 @@ struct LostPagesTests {
     }
   }
 
-  /// An entry known in only one of two snapshots is no difference if the other may have lost it.
+  /// An entry known in only one of two snapshots is not a difference if the other may have lost it.
   @Test(arguments: 0...3) func lostEntriesAreNoDifferences(page: Int) throws {
     var forged = ForgedRepository()
     forged.addSnapshot(Self.addRoot(&forged, without: page))
@@ -195,7 +195,7 @@ struct LostPagesTests {
     }
   }
 
-  /// Without an existing database it is restored, since nothing better is available.
+  /// Without an existing database it is restored, because nothing better is available.
   @Test func databaseWithALostLogIsRestoredToANewPath() throws {
     let fixture = try Self.database()
     let text = Array("SQLite format 3\u{0} old".utf8)

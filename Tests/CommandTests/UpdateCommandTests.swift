@@ -32,7 +32,7 @@ struct UpdateCommandTests {
     #expect((report["carried"] as? [String: Any])?["user-data"] != nil)
     let saved = try #require(report["saved"] as? String)
     #expect(try fixture.cli.snapshots().contains(saved))
-    // The same package is no earlier version, and is installed again.
+    // The same package is not an earlier version, and is installed again.
     _ = try fixture.cli.succeed("update New.app --root device --repo repo --quiet")
     #expect(try fixture.data() == data)
   }
@@ -50,7 +50,7 @@ struct UpdateCommandTests {
     #expect(reasons == ["pre-update", "pre-rollback"])
   }
 
-  /// The policy of the update kept drafts in a cache. That of the rollback does not restore them.
+  /// The update's policy kept drafts in a cache. The rollback's policy does not restore them.
   @Test func rollbackReportsDataThatItsPolicyDoesNotRestore() throws {
     let cli = fixture.cli
     let container = try #require(

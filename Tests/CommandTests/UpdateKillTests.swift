@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Commands that change an app, killed at random moments: after the recovery the device is in the
-/// old or the new state, never between, and no byte of the data is lost.
+/// old or the new state, never in between, and no byte of the data is lost.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct UpdateKillTests {
   private static let ends = "--root device --no-snapshot --force --quiet"
 

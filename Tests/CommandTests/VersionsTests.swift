@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An app's name in `versions`, which each snapshot resolves on its own.
+/// An app's name in `versions`, which each snapshot resolves by itself.
 struct VersionsTests {
   /// An ambiguous name is reported as such, not as a missing path.
   @Test func ambiguousAppNameIsReported() throws {
@@ -25,7 +25,7 @@ struct VersionsTests {
     #expect(
       some.errors.contains("warning: not all snapshots were searched: \(unclear)"),
       "\(some.errors)")
-    // An app in no snapshot is still not an error of the name.
+    // An app that is in no snapshot is still not an error in the name.
     let lacking = try cli.run("versions reader/notes --repo repo")
     #expect(lacking.code == 1 && lacking.errors.contains("no snapshot has it"))
     let whole = try cli.run("versions org.example.editor/data/notes --repo repo")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The commands on a plain home directory.
+/// Commands on a plain home directory.
 struct XDGTests {
   private static let device = "--layout xdg --root desk"
 
@@ -160,7 +160,7 @@ struct XDGTests {
     #expect(gone.allSatisfy(isCache), "\(gone.sorted())")
   }
 
-  /// A repository that is a whole container stays, as its files cannot be deleted in one step.
+  /// A repository that is a whole container stays because its files cannot be deleted in one step.
   @Test func purgeKeepsAContainerThatIsARepository() throws {
     let cli = try Self.desk()
     for path: ByteString in [".git/HEAD", "recipe"] {

@@ -8,7 +8,7 @@ struct ResourceTableBuilder {
     case text(String)
     /// `dataType` and `data` of `Res_value`.
     case typed(UInt8, UInt32)
-    /// A value with parts of its own.
+    /// A value that consists of parts.
     case complex
 
     static func reference(_ resource: UInt32) -> Value { .typed(0x01, resource) }
