@@ -40,8 +40,8 @@ package struct SafetySnapshotMaker {
   /// - Parameters:
   ///   - hint: how to run the operation without a snapshot.
   ///   - room: the number of bytes that the operation writes on a volume, by its device number.
-  /// - Throws: `OperationError`, also if an entry that the policy includes could not be read, or a
-  ///   database could only be read without its locks.
+  /// - Throws: `OperationError`, for example if an entry that the policy includes could not be
+  ///   read, or a database could only be read without its locks.
   package func save(
     _ scan: DeviceScan, reason: Reason, scope: Scope, hint: String, room: (UInt64) -> UInt64
   ) throws -> StoredSnapshot? {

@@ -3,7 +3,7 @@ internal import Synchronization
 internal import SystemIO
 
 /// Moves the wanted blobs of a source's packs into new packs of a session. A frame whose blobs are
-/// all wanted and new moves as it is, without recompression.
+/// all wanted and new moves unchanged, without recompression.
 ///
 /// Every blob is verified against its hash. If a frame or a pack cannot be read, each of its blobs
 /// is looked for in all packs of the source; blobs that no pack has are lost.
@@ -18,7 +18,7 @@ final class CopyTransfer: Sendable {
 
   /// The result of a transfer.
   struct Result {
-    /// The frames that moved unchanged, and those of which only a part was stored again.
+    /// The frames that moved unchanged, and those that were stored again only in part.
     var movedFrames = 0
     var partFrames = 0
     /// The wanted blobs that no pack of the source has.

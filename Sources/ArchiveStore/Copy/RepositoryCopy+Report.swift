@@ -34,7 +34,7 @@ extension RepositoryCopy {
     /// The part of these that the target lacked.
     public internal(set) var missingBlobs = 0
     public internal(set) var missingBytes: UInt64 = 0
-    /// The frames that moved as they are, and those of which a part was stored again.
+    /// The frames that moved unchanged, and those that were stored again in part.
     public internal(set) var movedFrames = 0
     public internal(set) var partFrames = 0
     /// The new packs of the target and their bytes.

@@ -3,11 +3,11 @@ internal import SystemIO
 
 /// Copies snapshots from one repository into another.
 ///
-/// Only blobs that the target lacks are read. A frame that is needed as a whole moves as it is,
-/// without being decompressed; each blob is verified against its hash before it is stored.
-/// The order is packs, index, snapshots: after an interruption the next copy relies on what is
-/// stored. A snapshot that needs lost data is not copied. The source is not changed; if it can be
-/// written to, a reader's lease keeps the packs that the copy needs.
+/// Only blobs that the target lacks are read. A frame that is needed completely moves unchanged,
+/// without being decompressed; each blob is verified against its hash before it is stored. The
+/// order is packs, index, snapshots: after an interruption the next copy relies on what is stored.
+/// A snapshot that needs lost data is not copied. The source is not changed; if it can be written
+/// to, a reader's lease keeps the packs that the copy needs.
 public struct RepositoryCopy {
   /// A repository, and this host's caches for it.
   public struct Side {

@@ -12,7 +12,7 @@ public import SystemIO
 /// and restores trust no record: they read each copy once and verify it. Without a usable
 /// directory, objects are read into memory. Safe to use from any thread.
 ///
-/// The copy of an encrypted object is its content, for which the id is no checksum. The record
+/// The copy of an encrypted object is its content, for which the id is not a checksum. The record
 /// therefore has the content's own hash, and a copy without a record is made again. So is a copy
 /// that another identity opened: for this identity, data that only a lost or replaced key opens
 /// does not exist, and a backup must store it again.

@@ -7,7 +7,7 @@ struct LoadedIndex: Sendable {
   /// Objects that exist but cannot be read or are damaged. If this host has an intact copy, the
   /// object is also in `objects`.
   var faults: [(id: Digest, error: StoreError)] = []
-  /// Objects of which this host, which cannot read them, has no copy.
+  /// Objects that this host cannot read and of which it has no copy.
   private(set) var unreadable: Set<Digest> = []
 
   /// The ids of all listed objects, usable or not.

@@ -236,7 +236,7 @@ struct MirrorRun {
     report.refusal = try mirror.refusal(of: found, old, in: session.repository) {
       () throws(StoreError) in Set(try RepositoryListing.snapshots(target))
     }
-    // An original without snapshots is never taken for the result of removals.
+    // An original without snapshots is never mistaken for the result of removals.
     if report.refusal != nil || found.snapshots.isEmpty { return }
     for id in gone.sorted() {
       if isStopping() {

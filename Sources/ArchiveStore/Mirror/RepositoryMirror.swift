@@ -69,9 +69,9 @@ public struct RepositoryMirror {
     /// The snapshots that the original lacks, and all snapshots of the mirror.
     public let snapshots: Int
     public let all: Int
-    /// The sources of which no snapshot would remain.
+    /// The sources that would have no remaining snapshot.
     public let sources: Int
-    /// The snapshots of which the original has a repaired form without the lost data.
+    /// The snapshots that exist in the original in a repaired form without the lost data.
     public internal(set) var repaired = 0
   }
 

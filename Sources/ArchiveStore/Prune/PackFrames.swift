@@ -10,12 +10,12 @@ struct PackFrames: ~Copyable {
     let used: [BlobRecord]
     /// The other blobs.
     let unused: [BlobRecord]
-    /// Whether it may move as it is: it has no unused blobs, or few, which match their hashes.
+    /// Whether it may move unchanged: it has no unused blobs, or few, which match their hashes.
     fileprivate(set) var mayMove = false
   }
 
   private let storage: RepositoryStorage
-  /// The unused share up to which a frame moves as it is.
+  /// The unused share up to which a frame moves unchanged.
   private let limit: UnusedShare
   private var decompressor: ZstdDecompressor
   private var pack = Digest.missing

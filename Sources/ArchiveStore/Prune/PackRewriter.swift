@@ -9,7 +9,7 @@ internal import SystemIO
 /// frames.
 ///
 /// Every used blob is verified against its hash before it is copied. A pack in which one is damaged
-/// is left as it is: its blobs stay where they are, and no copy replaces it.
+/// is left unchanged: its blobs stay where they are, and no copy replaces it.
 final class PackRewriter: Sendable {
   private let session: WritingSession
   private let search: UsedBlobSearch
@@ -135,7 +135,7 @@ struct FrameWriters {
 extension WritingSession {
   /// The result of storing a frame of another pack.
   enum StoredFrame {
-    /// All blobs of the frame were new: it moved as it is.
+    /// All blobs of the frame were new: it moved unchanged.
     case moved
     /// Some of its blobs were stored again in other frames.
     case partly
@@ -162,7 +162,7 @@ extension WritingSession {
   }
 
   /// Stores the used blobs of a frame that are new. If it may move, and all of its blobs are new,
-  /// it moves as it is, without compression. Its unused blobs then count as stored as well.
+  /// it moves unchanged, without compression. Its unused blobs then count as stored as well.
   func store(
     _ frame: PackFrames.Frame, by writers: FrameWriters
   ) throws(StoreError) -> StoredFrame {
@@ -190,7 +190,7 @@ extension WritingSession {
   /// Stops relying on packs, so that their blobs are stored again.
   func exclude(_ packs: Set<Digest>) { known.exclude(packs) }
 
-  /// Appends a frame as it is to an open pack. The caller has claimed all of its blobs.
+  /// Appends an unchanged frame to an open pack. The caller has claimed all of its blobs.
   private func append(whole frame: PackFrame, isData: Bool) throws(StoreError) {
     try status.mustStep { () throws(StoreError) in
       if isData { try packers.append(frame) } else { try trees.packs.append(frame) }

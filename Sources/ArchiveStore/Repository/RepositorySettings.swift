@@ -10,7 +10,7 @@ public struct RepositorySettings: Hashable, Sendable {
   public let features: Features
 
   /// The recipients of an encrypted repository, as `repository.json` names them; none if it is not
-  /// encrypted. Whoever can write to the store can change them.
+  /// encrypted. Anyone who can write to the store can change them.
   public let recipients: [AgeRecipient]
   /// The recipients of identities from before rotations, as far as objects may still need them.
   /// Like `recipients` they are not authenticated: they only hint at the keys that are needed.

@@ -25,8 +25,8 @@ public struct AgeHeader: Sendable {
 
   /// Parses the header at the beginning of a file, of which any number of bytes may follow.
   ///
-  /// - Throws: `header` if the bytes are no header of version 1, if they end before it does, or if
-  ///   it is larger than 64 KiB.
+  /// - Throws: `header` if the bytes are not a header of version 1, if they end before the header
+  ///   does, or if it is larger than 64 KiB.
   public init(_ file: Span<UInt8>) throws(AgeError) {
     let known = Self.count(in: file) ?? min(file.count, Self.maximumCount)
     let bytes = (0..<known).map { file[$0] }

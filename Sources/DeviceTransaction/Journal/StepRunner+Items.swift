@@ -76,7 +76,7 @@ extension StepRunner {
   /// The ends of the names of files that SQLite applies to the database beside them.
   private static let logs: [[UInt8]] = [Array("-wal".utf8), Array("-journal".utf8)]
 
-  /// Rolls back an item of which a part was applied before an interruption, if another program has
+  /// Rolls back an item that was partly applied before an interruption, if another program has
   /// written to its files since: the remaining ones would not match them.
   private func requireUnchanged(
     _ item: some BidirectionalCollection<JournalStep>, _ begun: Int

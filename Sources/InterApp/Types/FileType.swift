@@ -52,7 +52,7 @@ extension TypeTree {
       }
       return FileType(type: Self.data, basis: .none, content: nil, isContradicted: false)
     }
-    // Of several types of an extension, the one that the content has.
+    // If an extension has several types, the one that the content has.
     let type =
       signature.flatMap { found in known.first { conforms($0, to: found.type) } } ?? first
     let agrees = signature.map { found in

@@ -1,6 +1,6 @@
 internal import Codecs
 
-/// Reads the binary form of XML in an APK: a sequence of chunks, of which the first one has all
+/// Reads the binary form of XML in an APK: a sequence of chunks, the first of which has all
 /// strings.
 ///
 /// Chunks must be within the file, and numbers of strings within their pool; each chunk is read

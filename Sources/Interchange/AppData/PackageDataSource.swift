@@ -155,7 +155,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
   }
 
   /// Returns why a member of the bundle's container cannot be taken, or nil: a name that `Payload`
-  /// and the top of the archive both have would be one path, of which only one entry could be
+  /// and the top of the archive both have would be one path, at which only one entry could be
   /// stored.
   private mutating func conflict(of path: [ByteString]) -> String? {
     guard let top = path.first, top != Self.container else { return nil }

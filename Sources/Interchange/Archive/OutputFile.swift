@@ -16,7 +16,8 @@ package final class OutputFile {
 
   /// Creates the file at a path.
   ///
-  /// - Throws: `system` also if something exists there: it is never replaced.
+  /// - Throws: `system`, for example if the path already exists: an existing entry is never
+  ///   replaced.
   package convenience init(path: ByteString) throws(InterchangeError) {
     let parent: Directory
     do throws(SystemError) {

@@ -119,7 +119,7 @@ package struct ExportOperation {
   }
 
   /// Returns the error for a file that can no longer be read after its entry was begun. The output
-  /// has to end there: anything that followed would be taken for the file's bytes.
+  /// has to end there: anything that followed would be read as the file's bytes.
   private static func endsWithin(_ path: ByteString, _ error: StoreError) -> StoreError {
     StoreError(
       error.code, "finish the archive member", subject: path.description,

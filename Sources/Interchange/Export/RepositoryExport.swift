@@ -2,7 +2,7 @@ package import ArchiveStore
 internal import Codecs
 package import SystemIO
 
-/// Writes each snapshot of a repository as a tar archive of its own into a directory.
+/// Writes each snapshot of a repository as a separate tar archive into a directory.
 ///
 /// An archive is written under a temporary name, synced and renamed, so a file with its final name
 /// is complete: a second export skips it and continues where the first one was interrupted. The

@@ -32,7 +32,7 @@ package struct AppMigration: Sendable {
     package let outside: [Rewriting.Value]
     /// The values at unknown keys that still point to the old place.
     package let left: [Rewriting.Value]
-    /// The reason why the file stays as it is; nil if the rule can be applied.
+    /// The reason why the file is left unchanged; nil if the rule can be applied.
     package let refusal: String?
   }
 

@@ -311,7 +311,7 @@ final class MigrationCopier {
   }
 
   /// Returns the content of a configuration file with its new paths, or nil if it has to be copied
-  /// as it is.
+  /// unchanged.
   private func rewritten(
     _ file: borrowing Descriptor, by rules: [RewriteRule], _ move: MigrationPlan.Move
   ) throws(SystemError) -> [UInt8]? {

@@ -3,7 +3,7 @@ internal import SystemIO
 /// Replaces the paths in Mozilla's `profiles.ini` and `installs.ini`.
 ///
 /// The files have sections of `Key=Value` lines (nsINIParser). A profile's `Path` is absolute if
-/// `IsRelative` is 0, otherwise relative to the directory of the file, and stays as it is.
+/// `IsRelative` is 0, otherwise relative to the directory of the file, and is left unchanged.
 /// `Default` of an installation (`[InstallHASH]`, in installs.ini `[HASH]`) is absolute or relative
 /// by its form.
 struct ProfileListEditor {

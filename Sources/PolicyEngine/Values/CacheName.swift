@@ -1,6 +1,6 @@
 /// A directory name that suggests a cache.
 ///
-/// A name is no evidence (docs/policies.md, "Names that look like caches"): it changes no verdict.
+/// A name is not evidence (docs/policies.md, "Names that look like caches"): it changes no verdict.
 /// Reports of kept data use it, so that users can write a rule if they know better.
 ///
 /// The words are matched in any case of ASCII letters, and at the end of a word: `gurd_cache`,

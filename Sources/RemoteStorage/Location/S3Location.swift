@@ -57,7 +57,7 @@ extension S3Location {
   }
 
   /// Refuses `s3:/bucket` and `s3:bucket` as typos, and restic's `s3:host/bucket` and
-  /// `s3:https://host/bucket`, of which the hint shows the parts.
+  /// `s3:https://host/bucket`, whose parts the hint shows.
   private static func requireURL(_ location: LocationText) throws(OperationError) {
     let rest = location.rest
     if rest.starts(with: "//".utf8) { return }

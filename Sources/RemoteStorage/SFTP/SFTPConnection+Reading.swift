@@ -44,7 +44,7 @@ private struct ReadTransfer {
   /// The requested pieces, by the numbers of their requests.
   var sent: [UInt32: Piece] = [:]
   private var next = 0
-  /// The remainders of pieces of which the server sent only a part.
+  /// The remainders of pieces that the server sent only in part.
   private var rests: [Piece] = []
 
   init(handle: SFTPHandle, offset: UInt64, count: Int, piece: Int) {

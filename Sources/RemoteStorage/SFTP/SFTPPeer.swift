@@ -60,7 +60,7 @@ extension SFTPConnector {
     words += ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=20", "-o", "ServerAliveCountMax=3"]
     if let port = location.port { words += ["-p", ByteString("\(port)")] }
     if let user = location.user { words += ["-l", user] }
-    // `--` ends the options, so that no host is taken for one.
+    // `--` ends the options, so that no host can be mistaken for one.
     return words + ["-s", "--", location.host, "sftp"]
   }
 }

@@ -249,7 +249,7 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
-  /// Whether a container is a bundle of which the backup excluded nothing, even if the backup was
+  /// Whether a container is a bundle from which the backup excluded nothing, even if the backup was
   /// to a bucket.
   private func isWholeBundle(_ item: Item) -> Bool {
     let path = item.record.path

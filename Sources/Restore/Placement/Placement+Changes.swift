@@ -87,7 +87,7 @@ extension Placement {
       for (name, planned) in database.existing.sorted(by: { $0.key < $1.key }) {
         let status = try directory.statusIfPresent(name)
         if orphans.contains(name) {
-          // In a device it is moved to the trash as it is. An index has no data of its own.
+          // In a device it is moved to the trash unchanged. An index has no data of its own.
           guard losesChanges, !name.isSharedMemory, let status else { continue }
           if PlannedTree.Existing(status) != planned { return (name, false) }
         } else if status.map({ PlannedTree.Existing($0) }) != planned {

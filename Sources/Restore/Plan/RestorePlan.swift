@@ -121,7 +121,7 @@ package struct RestorePlan: Sendable {
   package var target: RestoreTarget
   package var tree = PlannedTree()
   var deletions: [Deletion] = []
-  /// Databases in merged directories of which a file changes.
+  /// Databases in merged directories that have a changed file.
   var databases: [Database] = []
 
   package init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, at target: RestoreTarget) {
@@ -139,8 +139,7 @@ package struct RestorePlan: Sendable {
   /// paths: its backup could not read it, or damage lost it before a repair.
   package var incompleteData: [PathRemark] { snapshot.snapshot.incompleteData(at: request.path) }
 
-  /// The paths below the target to replace, including directories of which only the metadata
-  /// changes.
+  /// The paths below the target to replace, including directories with only changed metadata.
   package var replacedPaths: some Collection<ByteString> {
     tree.entries.indices.lazy.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
   }

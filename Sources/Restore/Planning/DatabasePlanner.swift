@@ -2,8 +2,8 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// Plans the databases in a directory that exist in the target and of which a restore changes a
-/// file: a database, its log and its journal are restored together or not at all.
+/// Plans the databases in a directory that exist in the target and have a file that a restore
+/// changes: a database, its log and its journal are restored together or not at all.
 struct DatabasePlanner {
   static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)

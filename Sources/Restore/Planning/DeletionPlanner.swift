@@ -203,7 +203,8 @@ struct DeletionPlanner {
     draft.block(path, reason + PresentTarget.Conflict.reason(error))
   }
 
-  /// Plans the deletions in a directory that the snapshot does not have, of which a part is kept.
+  /// Plans the deletions in a directory that the snapshot does not have and of which a part is
+  /// kept.
   private func planParts(
     of name: ByteString, in directory: Int, isAsked: Bool, draft: inout PlanDraft,
     target: inout PresentTarget

@@ -247,7 +247,7 @@ struct PlanDraft: ~Copyable {
     withdrawDeletion(position)
   }
 
-  /// Keeps a database of which a file is not restored.
+  /// Keeps a database if one of its files is not restored.
   private mutating func dissolve(databaseOf number: Int) {
     guard
       let position = members.position(of: number, in: plan.databases, keys: { $0.members }),

@@ -151,7 +151,7 @@ enum WordAdvice {
 }
 
 extension KnownCommand {
-  /// Whether this command, or one below it, has an option, as it is written.
+  /// Whether this command, or one below it, has an option with this spelling.
   fileprivate func takes(_ option: String) -> Bool {
     let name = String(option.drop { $0 == "-" })
     return all.contains { command in

@@ -5,10 +5,10 @@ internal import SystemIO
 /// The recipients of an encrypted repository as this host knows them, in files of the user's data
 /// directory.
 ///
-/// `repository.json` is not authenticated: whoever can write to the store could add a recipient to
-/// it, or declare the repository as not encrypted, and read all later backups. The recipients are
-/// therefore recorded when this host creates the repository or first uses it, as SSH does with host
-/// keys, and the repository's id is recorded for its location
+/// `repository.json` is not authenticated: anyone who can write to the store could add a recipient
+/// to it, or declare the repository as not encrypted, and read all later backups. The recipients
+/// are therefore recorded when this host creates the repository or first uses it, as SSH does with
+/// host keys, and the repository's id is recorded for its location
 /// (docs/decisions/0026-encrypted-objects.md). A key file has the id and the recipients as well, so
 /// a passphrase needs no record.
 struct KnownRecipients {

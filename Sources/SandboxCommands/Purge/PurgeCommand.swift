@@ -68,9 +68,9 @@ struct PurgeCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   /// `--watch` replaces neither `dry-run` and `query`, without which it deletes, nor `level` and
-  /// `free`, which may restrict it. To delete without asking until one goal is met is no consent to
-  /// another goal, and a goal for one device or app is none for another. A low level stays beside a
-  /// goal, which it restricts; alone it is a goal.
+  /// `free`, which may restrict it. Consent to deletion without confirmation until one goal is met
+  /// is not consent to another goal, and a goal for one device or app is not one for another. A low
+  /// level stays beside a goal, which it restricts; alone it is a goal.
   static var precedence: [OptionPrecedence] {
     let goals: Set<String> = ["free", "level", "until-free"]
     let destructive = goals.union(["interval", "watch", "yes"])

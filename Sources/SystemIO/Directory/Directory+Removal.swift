@@ -120,7 +120,7 @@ extension Directory {
         if status.isMountPoint { return true }
         let permissions = status.permissions | 0o700
         if makesWritable, permissions != status.permissions {
-          // A directory of another user stays as it is, and its entries fail.
+          // Another user's directory is left unchanged, and its entries fail.
           try? directory.setPermissions(permissions)
         }
         return false
