@@ -71,7 +71,7 @@ struct SFTPHostileServerTests {
     let storage = try Self.storage(
       Self.connector { _, id, _ in Self.packet([103], id, [0, 0, 0, 1, 5]) })
     let error = storeError { try storage.requireRoot() }
-    #expect(error?.reason.contains("another kind") == true, "\(error as Any)")
+    #expect(error?.reason.contains("wrong type") == true, "\(error as Any)")
   }
 
   /// A server that answers nothing more is given up.
