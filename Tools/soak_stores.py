@@ -74,7 +74,7 @@ class SSH(Directory):
         super().__init__(folder / "server")
         up = SHARED / "lab/sftp/sshd-up.sh"
         if not up.exists() or not pathlib.Path("/usr/sbin/sshd").exists() or os.geteuid() != 0:
-            raise Skipped("the package openssh-server, and root")
+            raise Skipped("the shared material, the package openssh-server, and root")
         self.folder.mkdir()
         self.place = folder / "sshd"
         subprocess.run(["bash", up, self.place], check=True, stdin=subprocess.DEVNULL)
