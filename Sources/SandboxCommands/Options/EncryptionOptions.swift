@@ -260,7 +260,7 @@ extension Console {
       throw OperationError(
         .failed, code: failure?.code ?? .systemError, "print the recovery key",
         reason: failure?.reason ?? "\(error)",
-        hint: "nothing was changed: add '--recovery-key FILE', or let standard output be written to"
+        hint: "nothing was changed: add '--recovery-key FILE', or make standard output writable"
       )
     }
   }
