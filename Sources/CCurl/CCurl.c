@@ -1,5 +1,8 @@
 #include "CCurl.h"
 #include <CLoader.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 static struct ld_library library = {.file = "libcurl.so.4", .package = "libcurl4"};
 
@@ -55,4 +58,21 @@ CURLcode sandboxctl_curl_set_progress(
 
 CURLcode sandboxctl_curl_set_list(CURL *handle, CURLoption option, struct curl_slist *value) {
   SET(handle, option, value);
+}
+
+static int note_socket(void *place, curl_socket_t socket, curlsocktype purpose) {
+  (void)purpose;
+  *(int *)place = socket;
+  return CURL_SOCKOPT_OK;
+}
+
+CURLcode sandboxctl_curl_set_socket(CURL *handle, int *socket) {
+  CURLcode code = LD_FUNCTION(&library, curl_easy_setopt)(handle, CURLOPT_SOCKOPTDATA, socket);
+  if (code != CURLE_OK) return code;
+  SET(handle, CURLOPT_SOCKOPTFUNCTION, note_socket);
+}
+
+void sandboxctl_curl_acknowledge(int socket) {
+  int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }

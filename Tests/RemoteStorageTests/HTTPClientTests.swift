@@ -61,6 +61,23 @@ struct HTTPClientTests {
     #expect(body.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) } == place)
   }
 
+  /// The system acknowledges the first parts of a new connection at once, and later ones after
+  /// 40 ms.
+  @Test func serversWithNaglesAlgorithmDoNotWaitForDelayedAcknowledgments() throws {
+    let server = try StoreServer(#"[{"status": 200, "body": "x", "nagle": true, "times": 0}]"#)
+    let (client, clock) = (client(), ContinuousClock())
+    var body: [UInt8] = []
+    let times = try (0..<40).map { _ in
+      try clock.measure {
+        _ = try client.send(HTTPRequest(.get, url: server.endpoint + "/x"), into: &body)
+        #expect(body == Array("x".utf8))
+      }
+    }
+    // The fastest one, because other programs may delay most of them.
+    let fastest = try #require(times.suffix(20).min())
+    #expect(fastest < .milliseconds(30))
+  }
+
   @Test func connectionsAreKept() throws {
     let server = try StoreServer(#"[{"status": 200, "body": "x", "times": 0}]"#)
     let client = client()

@@ -19,3 +19,10 @@ CURLcode sandboxctl_curl_set_seek(CURL *handle, int (*value)(void *, curl_off_t,
 CURLcode sandboxctl_curl_set_progress(
     CURL *handle, int (*value)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t));
 CURLcode sandboxctl_curl_set_list(CURL *handle, CURLoption option, struct curl_slist *value);
+
+// Stores the descriptor of each new connection of a handle in `socket`, which must live as long as the
+// handle.
+CURLcode sandboxctl_curl_set_socket(CURL *handle, int *socket);
+
+// Acknowledges at once what a TCP connection has received (TCP_QUICKACK, tcp(7)).
+void sandboxctl_curl_acknowledge(int socket);

@@ -58,6 +58,9 @@ private enum CurlLibrary {
 private final class CurlHandle: @unchecked Sendable {
   private let raw: UnsafeMutableRawPointer
   private let message: UnsafeMutablePointer<CChar>
+  /// The descriptor of the newest connection. If libcurl tried two addresses of a host at once, the
+  /// other attempt may have won: then acknowledgments are only sent later.
+  private let socket: UnsafeMutablePointer<CInt>
 
   init() throws(HTTPFailure) {
     let fault = CurlLibrary.fault
@@ -67,11 +70,14 @@ private final class CurlHandle: @unchecked Sendable {
     self.raw = raw
     message = .allocate(capacity: Int(CURL_ERROR_SIZE))
     message.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    socket = .allocate(capacity: 1)
+    socket.initialize(to: -1)
   }
 
   deinit {
     curl_easy_cleanup(raw)
     message.deallocate()
+    socket.deallocate()
   }
 
   /// Makes a request.
@@ -96,6 +102,8 @@ private final class CurlHandle: @unchecked Sendable {
     try setRequest(request)
     try check(sandboxctl_curl_set_list(raw, CURLOPT_HTTPHEADER, headers))
     try setCallbacks(transfer)
+    try check(sandboxctl_curl_set_socket(raw, socket))
+    transfer.socket = UnsafePointer(socket)
     let code = withExtendedLifetime(transfer) { curl_easy_perform(raw) }
     if let failure = transfer.failure { throw failure }
     guard code == CURLE_OK else { throw .curl(code, String(cString: message)) }

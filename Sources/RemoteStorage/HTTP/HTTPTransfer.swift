@@ -16,6 +16,8 @@ final class HTTPTransfer {
   private var pace: TransferPace
   /// Whether the request reads: then a slow answer is not a sign that the store is doing long work.
   private let isReading: Bool
+  /// The descriptor of the connection, which belongs to the handle.
+  var socket: UnsafePointer<CInt>?
 
   private var sent: UInt64 = 0
   private var portion: [UInt8] = []
@@ -128,6 +130,7 @@ final class HTTPTransfer {
 extension HTTPTransfer {
   /// Receives a part of the body. Returns its size, or a different number to end the request.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    acknowledge()
     report(.download, bytes.count)
     noteMovement()
     if status >= 300 {
@@ -178,8 +181,19 @@ extension HTTPTransfer {
       let value = line[line.index(after: colon)...]
       let trimmed = value.utf8.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed()
       headers.append((line[..<colon].lowercased(), String(decoding: Array(trimmed), as: UTF8.self)))
+    } else {
+      acknowledge()
     }
     return bytes.count
+  }
+
+  /// Acknowledges what has arrived of the answer.
+  ///
+  /// A server with Nagle's algorithm (RFC 9293, 3.7.4), as Ceph RGW has by default, sends the next
+  /// small part of an answer, such as the body after the headers, when the part before it is
+  /// acknowledged, and the system delays that by 40 ms.
+  private func acknowledge() {
+    if let socket { sandboxctl_curl_acknowledge(socket.pointee) }
   }
 }
 

@@ -34,6 +34,7 @@ and only once unless it has "times". A request is answered from memory if none a
   done                  true: do the request before the answer of the rule, which is lost or an error
   drop                  true: close the connection without an answer
   truncate              the number of bytes of the body after which the connection is closed
+  nagle                 true: send the parts of the answer as a server with Nagle's algorithm does
   drip                  the seconds before each byte of the body
   status, headers, body the answer; {port} in a header is the port of this server
 
@@ -45,6 +46,7 @@ import base64
 import hashlib
 import json
 import re
+import socket
 import ssl
 import sys
 import threading
@@ -391,7 +393,19 @@ class Handler(BaseHTTPRequestHandler):
             port = str(self.server.server_address[1])
             headers = {n: v.replace("{port}", port) for n, v in rule.get("headers", {}).items()}
             done = Answer(rule["status"], headers, rule.get("body", "").encode())
+        if rule.get("nagle"):
+            return self.send_with_nagle(done)
         return self.send(done, rule.get("truncate"), rule.get("drip"))
+
+    def send_with_nagle(self, answer):
+        """Sends headers, body and end apart, each when what is before it is acknowledged: as Ceph does."""
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        self.send_response(answer.status)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for part in (b"%x\r\n%s\r\n" % (len(answer.body), answer.body), b"0\r\n\r\n"):
+            self.wfile.flush()
+            self.wfile.write(part)
 
     def send(self, answer, truncate=None, drip=None):
         # Without a second date.
