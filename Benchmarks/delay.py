@@ -10,7 +10,8 @@ input and output, and ignores the arguments after COMMAND's that an SSH client g
 one.
 
 Each direction has half of the delay (20 ms by default), whatever the bytes: no limit of the rate. A new
-TCP connection costs one delay more, as its handshake does. At the end of each connection, the counts of
+TCP connection costs one delay more, as its handshake does. What the server sends is acknowledged at
+once: whether a client does so itself makes no difference here. At the end of each connection, the counts of
 requests by kind and of bytes in each direction are added to FILE, one line of JSON for each.
 """
 
@@ -137,10 +138,16 @@ def connect(client, port, options, trace):
     server = socket.create_connection(("127.0.0.1", port))
     for connection in (client, server):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def receive(size):
+        chunk = server.recv(size)
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        return chunk
+
     ends = [
         carry(client.recv, server.sendall, lambda: shut(server, socket.SHUT_WR), half, counts.http),
         carry(
-            server.recv, client.sendall, lambda: shut(client, socket.SHUT_WR), half,
+            receive, client.sendall, lambda: shut(client, socket.SHUT_WR), half,
             counts.received)]
     for end in ends:
         end.join()
