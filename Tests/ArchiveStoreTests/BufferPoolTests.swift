@@ -10,7 +10,7 @@ struct BufferPoolTests {
     (0..<number).map { _ in pool.acquire(size) }
   }
 
-  /// Returns buffers without other references to the pool.
+  /// Releases buffers that have no other references.
   private func release(_ buffers: consuming [[UInt8]]) {
     while let buffer = buffers.popLast() { pool.release(buffer) }
   }

@@ -6,13 +6,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Checks of a repository on another host that fails to send packs, or no longer answers: nothing
-/// counts as damaged or lost because of that.
+/// Checks of a repository on another host that fails to send packs or stops answering: this must
+/// not be mistaken for damage or loss.
 struct CheckOutageTests {
   private let storage = FailingStorage(MemoryStorage())
   private let repository: Repository
   private let layout = RepositoryLayout.tested
-  /// The packs with the files, one of each backup.
+  /// The packs with the files, one for each backup.
   private let packs: [Digest]
 
   init() throws {
@@ -32,8 +32,9 @@ struct CheckOutageTests {
     self.packs = packs
   }
 
-  /// Each read of a pack fails in turn, with all that follow. The pack is not read any further.
-  @Test func aPackThatCannotBeReadIsNoDamage() throws {
+  /// Reads of a pack fail from the n-th on, for each n. After a failure, the pack is not read
+  /// again.
+  @Test func aPackThatCannotBeReadIsNotDamage() throws {
     let path = layout.pack(packs[0])
     var reads = 0
     for number in 1...100 {
@@ -62,7 +63,8 @@ struct CheckOutageTests {
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// A pack with faults is read again. If that fails, the faults may have been made on their way.
+  /// A pack that appears damaged is read a second time. If that read fails, the damage may have
+  /// occurred in transit, so the pack counts as unread.
   @Test func aPackThatCannotBeReadAgainIsUnread() throws {
     let path = layout.pack(packs[0])
     try storage.memory.change(path) { $0[$0.count / 3] ^= 0xff }
@@ -81,7 +83,7 @@ struct CheckOutageTests {
     #expect(reads > 4 && reads < 100)
   }
 
-  /// Each thread waits for one pack at most.
+  /// Each thread has at most one failed read before the check ends.
   @Test func theCheckEndsIfTheHostDoesNotAnswer() throws {
     storage.fail(packs.map { layout.pack($0) }, from: 1, endsHost: true)
     let error = storeError { try Checked(repository, .everything) }
@@ -89,7 +91,7 @@ struct CheckOutageTests {
     #expect((1...2).contains(storage.failures), "\(storage.failures) failures")
   }
 
-  /// Damage that was found in a pack before counts.
+  /// A pack that cannot be read does not hide the damage of another one.
   @Test func damageOfOtherPacksIsReported() throws {
     storage.fail([layout.pack(packs[0])], from: 1)
     try storage.memory.change(layout.pack(packs[1])) { $0[$0.count / 3] ^= 0xff }
@@ -99,7 +101,7 @@ struct CheckOutageTests {
     #expect(found.report.unreadable == 1)
   }
 
-  /// A repair of packs changes nothing, and reads no further.
+  /// The repair ends with the first failed read, and removes no pack.
   @Test func aRepairOfPacksEndsWithTheError() throws {
     try storage.memory.change(layout.pack(packs[1])) { $0[$0.count / 3] ^= 0xff }
     try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
@@ -110,7 +112,8 @@ struct CheckOutageTests {
   }
 }
 
-/// Snapshots that a store fails to send: they may be the ones that are meant.
+/// Snapshots that a store fails to send. Since one of them may be the snapshot that the user wants,
+/// it must not be silently skipped.
 struct SnapshotOutageTests {
   private let storage = FailingStorage(MemoryStorage())
   private let repository: Repository
@@ -125,8 +128,8 @@ struct SnapshotOutageTests {
     }
   }
 
-  /// The other ones are listed, and no older one takes its place.
-  @Test func noOtherSnapshotTakesThePlaceOfTheLatest() throws {
+  /// The other snapshots are listed, but `latest` is an error, not an older snapshot.
+  @Test func anOlderSnapshotIsNotUsedAsTheLatest() throws {
     let newest = try #require(stored.last)
     storage.fail([layout.snapshot(newest.id)], from: 1)
     let heads = try repository.heads()
@@ -138,7 +141,7 @@ struct SnapshotOutageTests {
       #expect(error?.hint?.contains("by its id; if the store never sends this object") == true)
       #expect(error.map { "\($0)".contains("\(layout.snapshot(newest.id))") } == true)
     }
-    // Work with others continues.
+    // Commands for other snapshots still work.
     let others = Set(stored.dropLast().map(\.id))
     #expect(storeError { try heads.requireSent(others) } == nil)
     #expect(storeError { try heads.requireSent([newest.id]) }?.reason == "the test says so")
@@ -148,8 +151,8 @@ struct SnapshotOutageTests {
     #expect(try repository.snapshot(matching: "latest") == newest)
   }
 
-  /// The heads are in a cache, and the snapshot itself is not sent.
-  @Test func aSnapshotThatIsChosenAndNotSentIsAnError() throws {
+  /// The snapshot's head is already known, but the snapshot itself is not sent.
+  @Test func aSelectedSnapshotThatIsNotSentIsAnError() throws {
     let newest = try #require(stored.last)
     var heads = try repository.heads()
     storage.fail([layout.snapshot(newest.id)], from: 1)
@@ -163,7 +166,7 @@ struct SnapshotOutageTests {
     #expect(error?.reason == "the test says so" && skipped.isEmpty)
   }
 
-  /// Not every snapshot is waited for.
+  /// The listing ends early, and does not try every snapshot.
   @Test func theListingEndsIfTheHostDoesNotAnswer() throws {
     storage.fail(stored.map { layout.snapshot($0.id) }, from: 1, endsHost: true)
     let error = storeError { try repository.heads() }
@@ -187,7 +190,7 @@ private final class FailingStorage: ForwardingStorage {
 
   private struct State {
     var paths: Set<ObjectPath> = []
-    /// The number of reads of these that succeed.
+    /// The number of reads of these objects that still succeed.
     var left = 0
     var failures = 0
     var endsHost = false
@@ -197,11 +200,11 @@ private final class FailingStorage: ForwardingStorage {
 
   init(_ memory: MemoryStorage) { self.memory = memory }
 
-  /// On another host, unlike memory.
+  /// nil, as for a storage on another host.
   func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
 
-  /// Lets reads of some objects fail, from one on. With `endsHost` no other request for a status is
-  /// answered then.
+  /// Makes reads of some objects fail from the n-th on. With `endsHost`, requests for the status of
+  /// any object fail as well after the first failure.
   func fail(_ paths: [ObjectPath], from number: Int, endsHost: Bool = false) {
     state.withLock { $0 = State(paths: Set(paths), left: number - 1, endsHost: endsHost) }
   }

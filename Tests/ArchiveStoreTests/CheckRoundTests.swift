@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Checks of a percentage of the data read other packs each time, and together all.
+/// Checks of a percentage of the data read different packs each time, and together all of them.
 struct CheckRoundTests {
   private static func packs(_ count: Int, _ random: inout SeededBytes) -> [Digest: UInt64] {
     var packs: [Digest: UInt64] = [:]
@@ -47,8 +47,8 @@ struct CheckRoundTests {
     #expect(round == CheckRound())
   }
 
-  /// Backups add packs and prunes remove some between the checks: each pack that exists all the
-  /// time is read within a round.
+  /// Backups add packs and prunes remove some between the checks: a pack that exists throughout is
+  /// read within one round.
   @Test func changingPacksAreReadWithinARound() {
     for seed in 0..<50 {
       var random = SeededBytes(seed: UInt64(seed))
@@ -102,7 +102,8 @@ struct CheckRoundTests {
     #expect(try read == fixture.packs())
   }
 
-  /// Four checks of a quarter read every pack of a repository, also if one of them is interrupted.
+  /// Four checks of a quarter each read every pack of a repository, even if another one is
+  /// interrupted.
   @Test func checksOfAQuarterReadAll() throws {
     var fixture = try PruneFixture()
     for number in 0..<6 { try fixture.backUp(PruneFixture.files(number..<(number + 1))) }

@@ -65,7 +65,7 @@ struct CheckTests {
     try storage.change(path) { $0.removeLast() }
     let found = try Checked(repository, .trees)
     #expect(found.damaged == ["\(path)"])
-    // Only the table at its end is truncated, or the only piece of an encrypted pack.
+    // Only the table at the end is cut off, or the only piece of an encrypted pack.
     #expect(found.costs == (TestEncryption.isOn ? ["new": [second.id]] : [:]))
     try storage.change(path) { $0.removeSubrange(100...) }
     #expect(try Checked(repository, .trees).costs == ["new": [second.id]])
@@ -103,8 +103,8 @@ struct CheckTests {
     }
   }
 
-  /// An index object with locations of blobs that differ from the packs' own tables, also beyond
-  /// the end of a frame.
+  /// An index object whose blob locations differ from the packs' own tables, even beyond the end of
+  /// a frame.
   @Test(arguments: [(1, 0), (1 << 20, 1 << 20)] as [(UInt32, UInt32)])
   func wrongIndexIsReported(shift: UInt32, more: UInt32) throws {
     let object = try #require(try LoadedIndex.loadAll(from: storage).objects.first)
@@ -133,7 +133,7 @@ struct CheckTests {
   }
 
   /// Objects that later versions add to a repository of version 1 (docs/repository-format.md).
-  @Test func pendingSnapshotsAndReadLeasesAreNoDamage() throws {
+  @Test func pendingSnapshotsAndReadLeasesAreNotDamage() throws {
     let pending = ObjectPath.root.appending("pending")
     try storage.makeDirectories([pending.name], in: .root)
     let bytes = try storage.load(RepositoryLayout.tested.snapshot(second.id), limit: 1 << 20)
@@ -157,8 +157,8 @@ struct CheckTests {
     #expect(try storage.list(pending).count == 2)
   }
 
-  /// The lease of a program that ended while the check was running is no remark.
-  @Test func programsThatEndMeanwhileLeaveNothing() throws {
+  /// The lease of a program that ends during the check is not reported.
+  @Test func programsThatEndDuringTheCheckAreNotReported() throws {
     let lease = try Lease(repository.storage)
     let watched = WatchedStorage(storage)
     watched.state.withLock {
@@ -169,7 +169,7 @@ struct CheckTests {
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// Remains of an interrupted run are no damage.
+  /// Leftovers of an interrupted run are remarks, not damage.
   @Test func leftoversAreRemarks() throws {
     let session = try repository.beginWriting()
     _ = try session.storeBytes([1], kind: .data)
@@ -200,7 +200,7 @@ struct CheckTests {
     #expect("\(found.findings)".contains("the next backup or prune removes it"))
   }
 
-  /// The groups together contain each pack once; a fraction is a part of the packs.
+  /// The groups together contain each pack once; a fraction selects only some of the packs.
   @Test func groupsAndFractionsSelectPacks() throws {
     var packs = 0
     for group in 1...3 {
@@ -211,8 +211,8 @@ struct CheckTests {
     #expect(part.packsRead == 1)
   }
 
-  /// An object that another program replaces during a check is no damage.
-  @Test func objectReplacedMeanwhileIsNoDamage() throws {
+  /// An object that another program replaces during a check is not damage.
+  @Test func objectReplacedDuringTheCheckIsNotDamage() throws {
     let changing = WatchedStorage(storage)
     let path = RepositoryLayout.tested.snapshot(second.id)
     changing.state.withLock { state in
@@ -223,7 +223,7 @@ struct CheckTests {
     #expect(found.report.snapshots == 1)
   }
 
-  /// The check reports the progress of reading data, and the errors so far.
+  /// The check reports its progress and the number of errors so far.
   @Test func progressIsReported() throws {
     let counters = ProgressCounters()
     let check = RepositoryCheck(repository, reading: .everything, workers: 2, counters: counters)
@@ -240,11 +240,11 @@ struct CheckTests {
     let damaged = ProgressCounters()
     _ = try RepositoryCheck(repository, reading: .everything, workers: 1, counters: damaged).run()
     progress = damaged.progress
-    // Both frames are in the damaged piece of an encrypted pack, and so are its own tables.
+    // Both frames of an encrypted pack, and its own tables, are in the damaged piece.
     #expect(progress.problems == (TestEncryption.isOn ? 3 : 1) && progress.filesDone == 4)
   }
 
-  /// The check ends at any requested moment without findings.
+  /// The check ends with an error whenever an end is requested.
   @Test(arguments: [RepositoryCheck.Reading.trees, .everything])
   func checkEndsOnRequest(_ reading: RepositoryCheck.Reading) throws {
     try storage.remove(RepositoryLayout.tested.pack(pack(of: first, "both")))
@@ -263,14 +263,14 @@ struct CheckTests {
       let error = storeError { try check.run() }
       #expect(error?.kind == .interrupted && error?.hint != nil, "\(number): \(error as Any)")
     }
-    // The cost of damage is determined while findings are reported.
+    // The cost of the damage is determined only while findings are reported.
     end.store(.max, ordering: .relaxed)
     #expect(storeError { try whole.forEachFinding { _ in } }?.kind == nil)
     end.store(0, ordering: .relaxed)
     #expect(storeError { try whole.forEachFinding { _ in } }?.kind == .interrupted)
   }
 
-  /// A snapshot of another repository, or with a changed repository.json.
+  /// A snapshot of another repository, as after a change of repository.json.
   @Test func snapshotOfAnotherRepositoryIsReported() throws {
     var snapshot = first.snapshot
     snapshot.repository = Blake2b.hash([9])
@@ -315,7 +315,7 @@ struct Checked {
 }
 
 extension MemoryStorage {
-  /// Replaces the bytes of an object without a recorded event.
+  /// Replaces the bytes of an object without recording an event.
   func put(_ bytes: [UInt8], _ path: ObjectPath) throws {
     let directory = RepositoryLayout.leases.appending("test")
     try makeDirectories(["test"], in: RepositoryLayout.leases)

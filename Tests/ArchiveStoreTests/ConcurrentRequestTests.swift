@@ -6,9 +6,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A storage as that of another host, for several requests at the same time. A snapshot or an index
-/// object is loaded once as many loads are waiting as there are requests at the same time, or after
-/// two seconds.
+/// A storage like that of another host, which accepts several requests at a time. A load of a
+/// snapshot or an index object returns once `concurrency` loads have been active at the same time,
+/// or after two seconds.
 private final class SlowStorage: ForwardingStorage {
   let base: any Storage
   let concurrency: Int
@@ -19,7 +19,7 @@ private final class SlowStorage: ForwardingStorage {
     (self.base, self.concurrency) = (base, concurrency)
   }
 
-  /// The largest number of loads at the same time so far.
+  /// The largest number of simultaneous loads so far.
   var loadsAtOnce: Int { most.load(ordering: .relaxed) }
 
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
@@ -34,7 +34,7 @@ private final class SlowStorage: ForwardingStorage {
   }
 }
 
-/// Requests that several threads make for one command.
+/// Requests of several threads for one command.
 struct ConcurrentRequestTests {
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
@@ -78,8 +78,9 @@ struct ConcurrentRequestTests {
     #expect(storage.loadsAtOnce == 4)
   }
 
-  /// Of two threads that put a snapshot back, one cannot: its snapshot stays in the lease.
-  @Test func aLeaseStaysWhileOneThreadHasAReason() throws {
+  /// If only one of two threads that restore a snapshot succeeds, the lease stays, because it
+  /// contains the other one's snapshot.
+  @Test func aLeaseStaysWhileOneThreadRetainsIt() throws {
     let fixture = try PruneFixture()
     for count in [1, 2] {
       let lease = try Lease(fixture.repository.storage)
@@ -90,8 +91,8 @@ struct ConcurrentRequestTests {
     }
   }
 
-  /// Snapshots are removed at the same time, and each that was removed is reported, also beside a
-  /// failure.
+  /// Snapshots are removed concurrently, and each removed one is reported, even if another removal
+  /// fails.
   @Test(arguments: [1, 4]) func removedSnapshotsAreReported(concurrency: Int) throws {
     var fixture = try fixture()
     let ids = fixture.snapshots.map(\.stored.id)

@@ -6,14 +6,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies and mirrors beside prunes of both repositories: every snapshot of the target is complete.
+/// Copies and mirrors during prunes of either repository: every snapshot of the target is complete.
 struct CopyConcurrencyTests {
-  /// A repository that a prune runs in, at some call of a copy.
+  /// The repository that is pruned during a copy.
   enum Side: Sendable, CaseIterable {
     case source, sourceWithoutLease, target
   }
 
-  /// A prune of the source beside a copy waits for its lease.
+  /// A prune of the source waits for the lease of a running copy.
   @Test func aPruneOfTheSourceRemovesNothingThatIsNeeded() throws {
     var fixture = try CopyFixture()
     let memory = fixture.source.memory
@@ -25,7 +25,8 @@ struct CopyConcurrencyTests {
     #expect(try fixture.source.lost().isEmpty)
   }
 
-  /// Without a lease, packs disappear during the copy: their blobs are found where they moved to.
+  /// Without a lease, packs may disappear during the copy: their blobs are then read from the new
+  /// packs.
   @Test func packsOfAReadOnlySourceMayDisappear() throws {
     var fixture = try CopyFixture()
     try fixture.source.forget(0)
@@ -38,11 +39,11 @@ struct CopyConcurrencyTests {
     try fixture.expectComplete(2)
   }
 
-  /// A prune of the target beside a copy removes nothing that the copy relies on.
+  /// A prune of the target during a copy removes nothing that the copy relies on.
   @Test(arguments: ["commit packs/", "commit index/", "commit snapshots/"])
   func aPruneOfTheTargetRemovesNothingThatIsNeeded(moment: String) throws {
     var fixture = try CopyFixture()
-    // Data without a snapshot, on which the copy relies.
+    // Data that is in no snapshot, and on which the copy relies.
     try fixture.target.backUp(PruneFixture.files(0..<6))
     try fixture.target.forget(0)
     Self.prune(fixture.target.memory, at: moment, of: fixture.target.storage)
@@ -54,11 +55,11 @@ struct CopyConcurrencyTests {
     try fixture.expectComplete(3)
   }
 
-  /// Whichever call of a copy a prune runs before.
+  /// A prune runs before each call of a copy in turn.
   @Test(arguments: Side.allCases) func aPruneBeforeAnyCallOfACopy(of side: Side) throws {
     var original = try CopyFixture()
     try original.source.forget(0)
-    // Data without a snapshot, on which the copy relies while it exists.
+    // Data that is in no snapshot, and on which the copy relies as long as it exists.
     try original.target.backUp(PruneFixture.files(4..<7))
     try original.target.forget(0)
     for number in Sampling.steps(5, "copy beside a prune") {
@@ -81,7 +82,7 @@ struct CopyConcurrencyTests {
     }
   }
 
-  /// Whichever call of a mirror a prune runs before. Later runs make the mirror exact.
+  /// A prune runs before each call of a mirror in turn. Later runs make the mirror exact.
   @Test(arguments: Side.allCases) func aPruneBeforeAnyCallOfAMirror(of side: Side) throws {
     var original = try MirrorFixture()
     _ = try original.mirror()
@@ -123,7 +124,7 @@ struct CopyConcurrencyTests {
     return try RepositoryPrune(Repository.open(memory), request).run()
   }
 
-  /// Prunes a repository once, before one of the calls that begin with a text.
+  /// Runs one prune of a repository before a call whose event begins with `moment`.
   private static func prune(
     _ memory: MemoryStorage, at moment: String, of storage: WatchedStorage,
     _ call: OneCall = OneCall()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies from damaged repositories and into damaged ones: no damage is recorded as intact, and
-/// what is intact is copied.
+/// Copies from damaged repositories and into damaged ones: damaged data is never stored as intact,
+/// and all intact data is copied.
 struct CopyDamageTests {
   /// Damage to a pack with files of the first two snapshots, or with the tree of the first.
   enum Damage: Sendable, CaseIterable {
@@ -25,8 +25,8 @@ struct CopyDamageTests {
       }
     }
 
-    /// The snapshots that lose something: files 4 and 5 are in the first two. A small encrypted
-    /// pack is one piece, so that a changed byte costs all files in it.
+    /// The number of snapshots that lose data: files 4 and 5 are in the first two. A small
+    /// encrypted pack is one piece, so a changed byte damages all of its files.
     var affected: Int {
       switch self {
       case .flippedFrame: TestEncryption.isOn ? 2 : 1
@@ -47,7 +47,7 @@ struct CopyDamageTests {
     #expect(report.hasDamage)
     #expect(report.incomplete.allSatisfy { !$0.lost.isEmpty && $0.losses > 0 })
     try fixture.expectComplete(3 - damage.affected)
-    // A later copy says so again, and copies nothing twice.
+    // A later copy reports the same, and copies nothing twice.
     let again = try fixture.copy()
     #expect(again.incomplete.count == damage.affected && again.present == 3 - damage.affected)
     #expect(again.newPacks == 0)
@@ -80,7 +80,8 @@ struct CopyDamageTests {
     try fixture.expectComplete(2)
   }
 
-  /// Without the index everything is found by the packs' own tables, and the damage is reported.
+  /// Without a usable index, all blobs are found through the packs' own tables, and the damage is
+  /// reported.
   @Test func aDamagedIndexCostsNoSnapshot() throws {
     let fixture = try CopyFixture()
     for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
@@ -91,7 +92,7 @@ struct CopyDamageTests {
     try fixture.expectComplete(3)
   }
 
-  /// An index object that does not exist is damage as well, if snapshots need what it named.
+  /// A missing index object is also damage if snapshots need blobs that it named.
   @Test(arguments: [true, false]) func aLostIndexCostsNoSnapshot(isDry: Bool) throws {
     let fixture = try CopyFixture()
     for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
@@ -102,7 +103,7 @@ struct CopyDamageTests {
     if !isDry { try fixture.expectComplete(3) }
   }
 
-  /// A pinned snapshot that is lost is named; the others are copied.
+  /// A lost pinned snapshot is reported; the others are copied.
   @Test func aLostPinnedSnapshotIsNamed() throws {
     let fixture = try CopyFixture()
     let id = fixture.source.snapshots[0].stored.id
@@ -114,7 +115,7 @@ struct CopyDamageTests {
     #expect(report.copied.count == 2)
   }
 
-  /// A snapshot whose content is damaged in the target is not saved.
+  /// A snapshot whose content is damaged in the target is not stored.
   @Test func checkFindsDamageInTheTarget() throws {
     let fixture = try CopyFixture()
     let (memory, call) = (fixture.target.memory, OneCall())
@@ -152,10 +153,10 @@ struct CopyDamageTests {
     #expect(try fixture.copies().count == 3)
   }
 
-  /// Content that existing copies have lost is copied again once a check of the target has recorded
-  /// the damage; with a check of the copies also if a pack is missing.
+  /// Lost content of existing copies is copied again once a check of the target has recorded the
+  /// damage, or, if a pack is missing, by a copy with a check.
   @Test(arguments: [false, true])
-  func existingCopiesAreMended(isMissing: Bool) throws {
+  func existingCopiesAreRepaired(isMissing: Bool) throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy()
     let pack = try fixture.target.pack(ofFile: 4)
@@ -178,8 +179,9 @@ struct CopyDamageTests {
     #expect(try fixture.copy(check: true).newPacks == 0)
   }
 
-  /// Content that the source has is copied, although it has lost other content of the snapshot.
-  @Test func existingCopiesAreMendedFromADamagedSource() throws {
+  /// The available content of a snapshot is copied again, even if the source has lost other parts
+  /// of it.
+  @Test func existingCopiesAreRepairedFromADamagedSource() throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy()
     let pack = try fixture.target.pack(ofFile: 4)
@@ -197,7 +199,7 @@ struct CopyDamageTests {
     }
   }
 
-  /// Content that the source has lost as well is not reported as a snapshot that was not copied.
+  /// Content that the source has also lost does not make the snapshot count as incomplete.
   @Test func contentThatBothHaveLostIsNotCopied() throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy()
@@ -209,7 +211,7 @@ struct CopyDamageTests {
     #expect(!report.damagedInTarget.isEmpty && report.hasDamage)
   }
 
-  /// A check names a damaged pack of the target also if no snapshot loses anything by it.
+  /// A check reports a damaged pack of the target even if no snapshot loses data because of it.
   @Test func checkNamesDamagedPacksOfTheTarget() throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy()
@@ -245,9 +247,11 @@ struct CopyDamageTests {
     #expect(report.damagedInTarget.isEmpty && report.checkedBlobs > 10)
   }
 
-  /// A plan reads the packs that a check of the source has recorded as damaged, and names the same
-  /// snapshots as the copy.
-  @Test(arguments: Damage.allCases) func aPlanNamesWhatRecordedDamageCosts(damage: Damage) throws {
+  /// A dry run reads the packs that a check of the source has recorded as damaged, and reports the
+  /// same snapshots as the copy.
+  @Test(arguments: Damage.allCases) func aPlanNamesTheSnapshotsWithRecordedDamage(damage: Damage)
+    throws
+  {
     let fixture = try CopyFixture()
     try damage.apply(to: fixture.source)
     try RepositoryCheck(Repository.open(fixture.source.memory), reading: .everything, workers: 1)
@@ -264,7 +268,7 @@ struct CopyDamageTests {
     #expect((plan.missingBlobs, plan.missingBytes) == (report.missingBlobs, report.missingBytes))
   }
 
-  /// A copy adopts the packs of the target that no index object names, unless a check has recorded
+  /// A copy uses the packs of the target that are in no index object, unless a check has recorded
   /// them as damaged.
   @Test func aPlanCountsPacksThatNoIndexNames() throws {
     let fixture = try CopyFixture()

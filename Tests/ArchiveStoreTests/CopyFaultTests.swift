@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies in which each call of a storage fails, and copies that are interrupted: every snapshot in
-/// the target is complete, and the next copy does the rest.
+/// Copies in which each call of a storage fails, and interrupted copies: every snapshot in the
+/// target is complete, and the next copy does the rest.
 struct CopyFaultTests {
   enum Side: Sendable, CaseIterable {
     case source, target
@@ -20,7 +20,7 @@ struct CopyFaultTests {
   @Test(arguments: Side.allCases, [false, true])
   func eachFailedCallLeavesCompleteSnapshots(of side: Side, failsRepeatedly: Bool) throws {
     var original = try CopyFixture()
-    // Some of the data is in the target, so that there are frames of which a part is missing.
+    // Some of the data is in the target, so that some frames are needed only in part.
     try original.target.backUp(PruneFixture.files(0..<2))
     try original.target.forget(0)
     try original.source.repository.pin([original.source.snapshots[0].stored.id])
@@ -43,7 +43,7 @@ struct CopyFaultTests {
     }
   }
 
-  /// With `--check` as well, and on several threads.
+  /// The same with `--check`, on several threads.
   @Test func eachFailedCallOfACheckLeavesCompleteSnapshots() throws {
     let original = try CopyFixture()
     for number in Sampling.steps(17, "copy with a check") {
@@ -59,7 +59,7 @@ struct CopyFaultTests {
     }
   }
 
-  /// A target that fails to send a snapshot may have the copy: none is made a second time.
+  /// If the target fails to send a snapshot, it may already be the copy, so no second copy is made.
   @Test func aCopyThatTheTargetDoesNotSendIsNotMadeAgain() throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy()
@@ -77,8 +77,8 @@ struct CopyFaultTests {
     #expect(try fixture.copy().present == 3)
   }
 
-  /// A snapshot that the source does not send is not copied, and is not called damaged.
-  @Test func aSnapshotThatTheSourceDoesNotSendIsNoDamage() throws {
+  /// A snapshot that the source fails to send is not copied, and is not reported as damaged.
+  @Test func aSnapshotThatTheSourceDoesNotSendIsNotDamaged() throws {
     let fixture = try CopyFixture()
     let path = "\(RepositoryLayout.tested.snapshot(fixture.source.snapshots[0].stored.id))"
     fixture.source.storage.state.withLock { state in
@@ -95,8 +95,8 @@ struct CopyFaultTests {
     try fixture.expectComplete(3)
   }
 
-  /// An interrupted copy keeps the packs that it has begun, with an index. The next one reads only
-  /// the others.
+  /// An interrupted copy keeps the packs that it has begun, and writes an index for them. The next
+  /// copy reads only the remaining ones.
   @Test func anInterruptedCopyIsContinued() throws {
     let fixture = try CopyFixture()
     let counters = ProgressCounters(of: "pack")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Two repositories in memory, of which the first has snapshots.
+/// Two repositories in memory, the first one with snapshots.
 struct CopyFixture {
   var source: PruneFixture
   var target: PruneFixture
@@ -35,8 +35,8 @@ struct CopyFixture {
       isStopping: isStopping)
   }
 
-  /// - Parameter timing: that of the wait for other copies. Without it, none is waited for: leases
-  ///   of copies that a test has ended seem to be alive.
+  /// - Parameter timing: the timing of the wait for other copies. By default no copy is waited for,
+  /// since the lease of a copy that a test has stopped looks alive.
   static func copy(
     _ source: Repository, _ target: Repository, _ ids: Set<SnapshotID>? = nil, dry: Bool = false,
     check: Bool = false, workers: Int = 1, onWait: @escaping ([LeaseStatus]) -> Void = { _ in },
@@ -77,7 +77,7 @@ struct CopyFixture {
     try Repository.open(target.memory).snapshots().snapshots
   }
 
-  /// Expects complete copies of a number of snapshots, and an intact target.
+  /// Expects complete copies of `count` snapshots, and an intact target.
   func expectComplete(_ count: Int, _ comment: Comment? = nil) throws {
     #expect(try copies().count == count, comment)
     let differences = try differences()
@@ -104,7 +104,7 @@ extension PruneFixture {
     return frames
   }
 
-  /// The pack with the first file of a number.
+  /// The pack that contains the file of a number.
   func pack(ofFile number: Int) throws -> Digest {
     let bytes = PruneFixture.files(number..<(number + 1))[0].bytes
     let blob = BlobID(kind: .data, digest: Blake2b.hash(bytes))
@@ -121,7 +121,7 @@ extension PruneFixture {
     try memory.change(RepositoryLayout.tested.pack(pack)) { $0[200] ^= 0xff }
   }
 
-  /// The packs of which ranges were read since the events were cleared.
+  /// The packs from which ranges were read since the events were cleared.
   func packsRead() -> Set<String> {
     Set(
       storage.state.withLock { state in
@@ -162,18 +162,18 @@ final class ReadOnlyStorage: ForwardingStorage {
 }
 
 extension RepositoryCheck.Finding {
-  /// Whether it is more than a remark: remarks are about leases and packs that programs left.
+  /// Whether this is not just a remark, which is about a lease or a pack left by a program.
   var isDamage: Bool { if case .remark = self { false } else { true } }
 }
 
-/// One of the calls of a closure.
+/// Selects one of the calls of a closure.
 final class OneCall: Sendable {
   private let rest: Mutex<Int>
 
-  /// The call of a number, from 1.
+  /// Selects the call of a number, counted from 1.
   init(_ number: Int = 1) { rest = Mutex(number) }
 
-  /// Whether this is the call.
+  /// Counts a call, and returns whether it is the selected one.
   func take() -> Bool {
     rest.withLock { rest in
       rest -= 1

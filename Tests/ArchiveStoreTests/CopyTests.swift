@@ -32,7 +32,7 @@ struct CopyTests {
     #expect(try fixture.source.damage().isEmpty)
   }
 
-  /// Frames that are needed as a whole keep their bytes: nothing is compressed again.
+  /// Frames that are needed completely are copied byte for byte, without compressing them again.
   @Test func wholeFramesMoveUnchanged() throws {
     let fixture = try CopyFixture()
     let report = try fixture.copy()
@@ -42,7 +42,7 @@ struct CopyTests {
     #expect(report.missingBlobs == report.neededBlobs && report.missingBlobs > 10)
   }
 
-  /// Of a frame that the target has in part, only the missing blobs are stored.
+  /// If the target has some blobs of a frame, only the missing ones are stored.
   @Test func partsOfFramesAreStoredAgain() throws {
     var fixture = try CopyFixture()
     try fixture.target.backUp(PruneFixture.files(0..<2))
@@ -65,7 +65,7 @@ struct CopyTests {
     }
   }
 
-  /// Data that the target has is not read, and a second copy stores nothing.
+  /// Data that the target already has is not read, and a second copy stores nothing.
   @Test func onlyMissingDataIsRead() throws {
     var fixture = try CopyFixture()
     _ = try fixture.copy()
@@ -82,7 +82,7 @@ struct CopyTests {
     try fixture.expectComplete(4)
   }
 
-  /// A dry run reports what a copy does, and changes nothing on either side.
+  /// A dry run reports the same as the copy, and changes nothing on either side.
   @Test func dryRunChangesNothing() throws {
     let fixture = try CopyFixture()
     let (from, to) = (try fixture.source.objects(), try fixture.target.objects())
@@ -96,7 +96,7 @@ struct CopyTests {
     #expect(after.present == 3 && after.copied.isEmpty && after.missingBlobs == 0)
   }
 
-  /// Copies in any direction between three repositories make no duplicates.
+  /// Copies between three repositories in any direction make no duplicates.
   @Test func copyingBackAndForthMakesNoDuplicates() throws {
     let fixture = try CopyFixture()
     let third = try PruneFixture()
@@ -111,8 +111,8 @@ struct CopyTests {
     #expect(originals.allSatisfy { $0 == a.id }, "the first original is named")
   }
 
-  /// A snapshot that was removed from the repository of the original is restored with its id,
-  /// unless it is encrypted again, which gives it another one.
+  /// A snapshot that was removed from its original repository gets its old id when it is copied
+  /// back, except in an encrypted repository, where it gets a new one.
   @Test func removedOriginalIsRestoredWithItsID() throws {
     var fixture = try CopyFixture()
     _ = try fixture.copy()
@@ -127,11 +127,12 @@ struct CopyTests {
     #expect(try fixture.copy().present == 3)
   }
 
-  /// An original that cannot be made again gets a copy that both directions recognize.
+  /// An original that cannot be reproduced byte for byte gets a copy that is recognized in both
+  /// directions.
   @Test func originalWithOtherBytesIsCopiedOnce() throws {
     let fixture = try CopyFixture()
     let first = fixture.source.snapshots[0].stored
-    // The members in another order, as an earlier version wrote them.
+    // The members in another order, as written by an earlier version.
     let bytes = Array("{\"later\":1,".utf8) + first.snapshot.encode().dropFirst()
     try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(first.id))
     let id = try fixture.source.memory.put(bytes, kind: .snapshot)
@@ -144,7 +145,7 @@ struct CopyTests {
     #expect(try fixture.copy().present == 1)
   }
 
-  /// A repaired snapshot is another snapshot than the one that it repairs.
+  /// A repaired snapshot and its original are two different snapshots.
   @Test func repairedSnapshotIsCopiedBesideItsOriginal() throws {
     let source = try SnapshotRepairFixture()
     let target = try PruneFixture()
@@ -158,7 +159,7 @@ struct CopyTests {
     #expect(try target.damage().isEmpty)
   }
 
-  /// Lists, pages, attributes, fields and members of later versions are copied.
+  /// Lists, pages, attributes, and the fields and members of later versions are copied.
   @Test func everyKindOfBlobIsCopied() throws {
     let source = try SnapshotRepairFixture()
     let target = try PruneFixture()
@@ -177,8 +178,8 @@ struct CopyTests {
     #expect(report.checkedBlobs == report.neededBlobs)
   }
 
-  /// Pins are taken over, also by a later copy, and never removed.
-  @Test func pinsAreTakenOver() throws {
+  /// Pins are copied, even if the snapshot was copied earlier, and never removed.
+  @Test func pinsAreCopied() throws {
     let fixture = try CopyFixture()
     let (source, target) = (fixture.source.repository, fixture.target.repository)
     try source.pin([fixture.source.snapshots[0].stored.id])
@@ -207,7 +208,7 @@ struct CopyTests {
     let writes = try opened(fixture.target, .init(write: ["striped"]))
     let error = storeError { try CopyFixture.copy(fixture.source.repository, writes) }
     #expect(error?.code == .unknownFeature && error?.description.contains("striped") == true)
-    // A source is only read.
+    // The source is only read, so this is allowed.
     let source = try opened(fixture.source, .init(write: ["striped"], prune: ["striped"]))
     #expect(try CopyFixture.copy(source, fixture.target.repository).copied.count == 3)
   }

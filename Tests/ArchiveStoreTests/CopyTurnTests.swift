@@ -6,11 +6,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies into one repository at the same time: none of them stores a snapshot that another one
-/// stores.
+/// Concurrent copies into one repository: no snapshot is stored by two of them.
 struct CopyTurnTests {
-  /// Encryption gives each copy of a snapshot another id. Whichever call of the first copy the
-  /// second one begins before, it runs until it ends or waits, and then beside the first one.
+  /// Encryption gives each copy of a snapshot another id. The second copy begins before each call
+  /// of the first one in turn, runs until it ends or has to wait, and then runs concurrently.
   @Test(arguments: [true, false])
   func copiesAtTheSameTimeStoreNoSnapshotTwice(withRename: Bool) throws {
     let source = try CopyFixture().source.repository
@@ -37,7 +36,7 @@ struct CopyTurnTests {
     }
   }
 
-  /// However long the other one saves snapshots.
+  /// The other copy is waited for as long as it writes heartbeats.
   @Test func aCopyIsWaitedForWhileItWritesHeartbeats() throws {
     let fixture = try CopyFixture()
     let other = try Lease(fixture.target.repository.storage, with: ["copy", "copy-1"])
@@ -52,8 +51,8 @@ struct CopyTurnTests {
     try fixture.expectComplete(3)
   }
 
-  /// One that was killed on another host costs minutes, not the hour of its lease. One that was
-  /// killed long before costs no time.
+  /// A copy that was killed on another host delays this one by minutes, not by the hour that its
+  /// lease is valid. One that was killed long ago causes no delay.
   @Test(arguments: [["copy"], ["copy", "copy-1"]], [(age: 0.0, waits: 2), (1200, 0)])
   func aCopyWithoutHeartbeatsIsNotWaitedForLong(
     signs: [String], heartbeat: (age: Double, waits: Int)
@@ -74,8 +73,8 @@ struct CopyTurnTests {
     try fixture.expectComplete(3)
   }
 
-  /// The programs that are waited for are reported before the wait, and when another one is among
-  /// them.
+  /// The programs that the copy waits for are reported before the wait, and again when another one
+  /// is added.
   @Test func aWaitIsReported() throws {
     let fixture = try CopyFixture()
     let storage = fixture.target.repository.storage
@@ -123,7 +122,7 @@ struct CopyTurnTests {
     for (signs, place) in cases { #expect(CopyTurn.place(in: signs) == place, "\(signs)") }
   }
 
-  /// A repository with two copies of one snapshot, as earlier versions could make them.
+  /// A repository with two copies of one snapshot, as earlier versions could create.
   @Test func twoCopiesOfOneSnapshotAreCopiedOnce() throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy([fixture.source.snapshots[0].stored.id])
@@ -141,7 +140,7 @@ struct CopyTurnTests {
     #expect(again.present == 2 && again.copied.isEmpty)
   }
 
-  /// While a rewrap runs, and after an interruption, a snapshot has two ids.
+  /// During a rewrap, and after an interrupted one, a snapshot has two ids.
   @Test(arguments: [false, true]) func aRewrappedSnapshotIsCopiedOnce(isCopied: Bool) throws {
     let encrypted = try EncryptedTarget(withRename: true)
     let source = try encrypted.open(through: encrypted.store)
@@ -158,18 +157,18 @@ struct CopyTurnTests {
       #expect(report.snapshots == 2 && report.present + report.copied.count == 2, "dry: \(isDry)")
     }
     #expect(try target.repository.snapshots().snapshots.count == 1)
-    // A snapshot with other members is another one.
+    // A snapshot with other members is a different snapshot.
     try source.back(up: PruneFixture.files(0..<3), sequence: 2)
     #expect(try CopyFixture.copy(source, target.repository).copied.count == 1)
   }
 
-  /// The pin of a snapshot that another program has copied meanwhile is taken over.
+  /// If another program has copied a snapshot during the wait, its pin is still copied.
   @Test func aCopyOfAnotherProgramIsPinned() throws {
     let fixture = try CopyFixture()
     let (source, target) = (fixture.source.repository, fixture.target.repository)
     let other = try Lease(target.storage, with: ["copy", "copy-1"])
     let timing = Self.timing(fixture.target.clock) {
-      // Before it is pinned in the source.
+      // The other copy is made before the snapshot is pinned in the source.
       _ = try? CopyFixture.copy(source, Repository.open(fixture.target.memory))
       _ = try? source.pin([fixture.source.snapshots[0].stored.id])
       other.release()
@@ -179,7 +178,7 @@ struct CopyTurnTests {
     #expect(try target.pins().count == 1)
   }
 
-  /// A wait in which each look is 100 seconds after the last one.
+  /// A wait that checks every 100 seconds.
   private static func timing(
     _ clock: TestClock, _ pause: @escaping @Sendable () -> Void
   ) -> CopyTurn.Timing {
@@ -192,7 +191,7 @@ struct CopyTurnTests {
   }
 }
 
-/// An encrypted repository in memory, also in a run over plain ones.
+/// An encrypted repository in memory, even in a run that tests unencrypted ones.
 private struct EncryptedTarget {
   let store: any Storage
   private let identity = AgeIdentity()
@@ -212,7 +211,7 @@ private struct EncryptedTarget {
   }
 }
 
-/// A copy on a thread of its own.
+/// A copy on another thread.
 private final class CopyBeside: Sendable {
   private enum State {
     case idle, running, waiting, ended
@@ -229,7 +228,7 @@ private final class CopyBeside: Sendable {
     workers = try Workers(count: 1, capacity: 1, name: "copy")
   }
 
-  /// Short waits, each of which calls `body`.
+  /// The timing of a short wait, each check of which calls `body`.
   static func timing(_ body: @escaping @Sendable () -> Void = {}) -> CopyTurn.Timing {
     CopyTurn.Timing(pause: {
       body()
@@ -237,7 +236,7 @@ private final class CopyBeside: Sendable {
     })
   }
 
-  /// Runs the copy until it ends or waits for another one.
+  /// Starts the copy, and returns when it has ended or waits for another one.
   func begin() {
     state.withLock { $0 = .running }
     workers.submit { [self] in
@@ -249,7 +248,7 @@ private final class CopyBeside: Sendable {
     while state.withLock({ $0 == .running }) { Host.pause(seconds: 0.0002) }
   }
 
-  /// Returns the report when the copy has ended.
+  /// Returns the report after the copy has ended.
   func finish() throws -> RepositoryCopy.Report {
     workers.finish()
     return try #require(result.withLock { $0 }).get()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A condemned object is damaged at any moment: writers remove it, the packs that it named stay
+/// A condemned object may be damaged at any moment: writers remove it, the packs that it named stay
 /// until the next prune, and no snapshot loses data.
 struct DamagedCondemnedTests {
   enum Damage: CaseIterable {
@@ -21,7 +21,7 @@ struct DamagedCondemnedTests {
     }
   }
 
-  /// A repository in which a prune has condemned packs and waited for another program, which has
+  /// A repository in which a prune has condemned packs, which wait for another program that has
   /// ended since.
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
@@ -80,7 +80,7 @@ struct DamagedCondemnedTests {
     #expect(try snapshots.condemned().isEmpty && snapshots.findings().isEmpty)
   }
 
-  /// No changed bit of an object is used.
+  /// A condemned object with any changed bit is ignored.
   @Test func anyChangedBitIsRecognized() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
@@ -99,7 +99,7 @@ struct DamagedCondemnedTests {
 
   // MARK: - Objects that are not removed
 
-  /// An intact object in a form that this version does not know.
+  /// An intact object in a format that this version does not know.
   @Test func anObjectOfANewerVersionIsRefusedAndKept() throws {
     for text in ["", "{}", "[1]", "text", #"{"format":"sandboxctl-condemned","version":1}"#] {
       try expectRefusal(of: text)
@@ -147,7 +147,7 @@ struct DamagedCondemnedTests {
     #expect(try fixture.condemned().count == 1)
   }
 
-  /// Another program may have read the list before it was damaged, and be removing the packs.
+  /// Another program may have read the list before it was damaged, and be removing the packs now.
   @Test func aWriterWaitsForAProgramThatRemovesObjects() throws {
     let fixture = try damaged(.changed)
     let other = try Lease(fixture.memory)
@@ -174,7 +174,7 @@ struct DamagedCondemnedTests {
 
   // MARK: - At any moment
 
-  /// Each call of a backup fails in turn while it removes the object.
+  /// Each call of a backup that removes the object fails in turn.
   @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
     failsRepeatedly: Bool
   ) throws {
@@ -186,10 +186,10 @@ struct DamagedCondemnedTests {
       let hasFailed = fixture.storage.hasFailed
       fixture.storage.fail(at: nil)
       #expect(try fixture.lost().isEmpty, "call \(number), \(error?.description ?? "no error")")
-      // A right that was left is another program's for an hour.
+      // The right to remove objects, if it was not released, is reserved for another hour.
       fixture.clock.advance(by: 3700)
       if storeError({ try fixture.repository.beginWriting().abandon() })?.code == .busy {
-        // One without a heartbeat, for an hour from the first look at it.
+        // If it has no heartbeat, the hour begins only now.
         fixture.clock.advance(by: 3700)
       }
       try fixture.backUp(PruneFixture.files(0..<10))
@@ -201,9 +201,8 @@ struct DamagedCondemnedTests {
     }
   }
 
-  /// All condemned objects are damaged before each call of a prune in turn, and a backup begins
-  /// that needs the condemned packs. With `asleep`, the prune has slept for longer than its lease
-  /// lives.
+  /// Before each call of a prune in turn, all condemned objects are damaged, and a backup that
+  /// needs the condemned packs begins. With `asleep`, the prune has slept until its lease expired.
   @Test(arguments: [false, true]) func noBackupLosesDataToARunningPrune(asleep: Bool) throws {
     let original = try PruneFixture.withUnusedPacks()
     let files = PruneFixture.files(0..<24)
@@ -229,7 +228,8 @@ struct DamagedCondemnedTests {
       let error = storeError { try fixture.prune() }
       fixture.storage.state.withLock { $0.action = nil }
       let comment: Comment = "call \(number): \(error as Any)"
-      // While it slept, others may have merged the index objects that it was reading.
+      // During the sleep, other programs may have merged the index objects that the prune was
+      // reading.
       let isExpected =
         error == nil || error?.code == .leaseLost || error?.code == .busy
         || asleep && error?.code == .missing
@@ -250,7 +250,7 @@ struct DamagedCondemnedTests {
     #expect(!asleep || refused == 0)
   }
 
-  /// A prune ends at each call in turn, and its condemned object is damaged afterwards.
+  /// A prune is killed at each call in turn, and its condemned object is damaged afterwards.
   @Test func aPruneThatWasKilledIsContinued() throws {
     let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(3, "a killed prune") {
@@ -271,8 +271,9 @@ struct DamagedCondemnedTests {
     }
   }
 
-  /// On a full volume packs are removed before their entries. If the list is damaged then, they
-  /// look lost: `prune` names the repair, which finds that no snapshot needs them.
+  /// On a full volume, packs are removed before their index entries. If the condemned object is
+  /// then damaged, the packs seem to be lost: `prune` suggests the repair, which finds that no
+  /// snapshot needs them.
   @Test func removedPacksThatTheIndexNamesAreRepaired() throws {
     let fixture = try PruneFixture.withUnusedPacks()
     let unused = try fixture.plan().plan.packs(.remove).map(\.id)

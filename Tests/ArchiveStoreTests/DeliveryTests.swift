@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Deliveries of blobs from many frames, several of which a thread decodes and hashes together.
+/// Delivery of blobs from many frames, several of which a thread decodes and hashes together.
 struct DeliveryTests {
   private let storage: MemoryStorage
   private let repository: Repository
@@ -32,7 +32,7 @@ struct DeliveryTests {
     }
   }
 
-  /// Every use receives its own bytes once.
+  /// Each use receives its own bytes exactly once.
   @Test(arguments: [1, 3]) func everyUseReceivesItsBytes(threads: Int) throws {
     let taken = try deliver(uses, threads: threads)
     #expect(Set(taken.met) == Set(uses) && taken.met.count == uses.count)
@@ -63,7 +63,7 @@ struct DeliveryTests {
     #expect(taken.wrong == 0 && taken.refused.isEmpty)
   }
 
-  /// A use with a length other than the blob's receives nothing; the others receive their bytes.
+  /// A use with the wrong length receives nothing; the others receive their bytes.
   @Test func useOfAnotherLengthIsRefused() throws {
     let odd = BlobDelivery.Use(digest: uses[9].digest, length: 499_000, item: 999, offset: 0)
     let taken = try deliver(uses + [odd], threads: 2)

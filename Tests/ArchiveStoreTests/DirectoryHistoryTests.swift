@@ -5,17 +5,17 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The versions of a directory over many snapshots: pages that are decoded against the version
-/// before, and walks and lookups over all versions, compared with the plain way.
+/// The versions of a directory in many snapshots: incremental decoding of pages, and walks and
+/// lookups over all versions, compared with simple implementations.
 struct DirectoryHistoryTests {
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: MemoryStorage(), program: "test") }
 
-  /// A directory that changes a little from version to version.
+  /// A directory that changes a little in each version.
   private struct Directory {
     var entries: [ByteString: TreeEntry] = [:]
-    /// Entries that some version had.
+    /// Entries of earlier versions.
     private var earlier: [TreeEntry] = []
     private let below: [TreeReference]
 
@@ -82,8 +82,8 @@ struct DirectoryHistoryTests {
 
   // MARK: - Pages
 
-  /// Each version has the entries that decoding all of it gives, the equal ones are found, and
-  /// bytes that violate the format are refused with the same error.
+  /// Incremental decoding returns the same entries as complete decoding, finds the unchanged ones,
+  /// and refuses bytes that violate the format with the same error.
   @Test func pagesAreDecodedAgainstTheVersionBefore() throws {
     var random = Seeded.fresh()
     for _ in 0..<30 {
@@ -125,7 +125,7 @@ struct DirectoryHistoryTests {
     }
   }
 
-  /// A name is found on a page exactly if decoding the whole page finds it.
+  /// A name is found on a page if and only if complete decoding finds it.
   @Test func namesAreFoundWithoutDecodingThePage() throws {
     var random = Seeded.fresh()
     for count in [0, 1, 2, 40] {
@@ -149,7 +149,7 @@ struct DirectoryHistoryTests {
 
   // MARK: - Walks
 
-  /// Stores a directory as one page, or as two.
+  /// Stores a directory as one page or as two.
   private func store(
     _ entries: [TreeEntry], _ mayBeTable: Bool, _ session: WritingSession,
     _ random: inout Seeded
@@ -166,10 +166,10 @@ struct DirectoryHistoryTests {
     return TreeReference(try session.storeBytes(TreeCoding.encodeTable(table), kind: .tree).digest)
   }
 
-  /// A walk of many versions finds at each path the distinct entries with the versions that have
-  /// them; also among versions with several pages and missing ones, and with no memory for the
-  /// outer directories. If all versions have one page, the entries are in the order of their first
-  /// version.
+  /// A walk of many versions finds, at each path, the distinct entries and the versions that have
+  /// them. This holds for versions with several pages, for missing versions, and without memory for
+  /// the outer directories. If all versions have one page, the entries are in the order of their
+  /// first version.
   @Test(arguments: [0, TreeWalk.budget], [false, true]) func walksOfManyVersionsEqualPlainOnes(
     budget: Int, hasTables: Bool
   ) throws {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A reader whose lease is taken while it already reads.
+/// A reader that begins to read before it has its lease.
 struct EarlyLeaseTests {
-  /// Lets the first calls of a connection that begin with a text wait until it is opened.
+  /// Blocks the calls of a connection whose events begin with a text, until it is opened.
   private final class Gate: Sendable {
     private let queue = BoundedQueue<UInt8>(capacity: 1)
 
@@ -42,8 +42,8 @@ struct EarlyLeaseTests {
     try fixture.names(RepositoryLayout.leases)
   }
 
-  /// The index, a snapshot and its tree are read before there is a lease. Both directories are
-  /// listed again under it, before the first bytes of a file.
+  /// The index, a snapshot and its tree are read before there is a lease. Once there is one, both
+  /// directories are listed again before the first bytes of a file are read.
   @Test func onlyDataWaitsForTheLease() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
@@ -66,13 +66,13 @@ struct EarlyLeaseTests {
     let data = try #require(all[tree...].firstIndex { $0.hasPrefix("range packs/") })
     #expect(listings.count == 2 && listings.allSatisfy { sign < $0 && $0 < data }, "\(all)")
     try reader.requireKept(stored.id)
-    // Both are listed once more only.
+    // Each directory is listed only once more.
     #expect(events(program).count { $0 == "list index" } == 1)
   }
 
-  /// Another program removes the snapshot, and its packs, between the reader's listing and its
+  /// Another program removes the snapshot and its packs after the reader's listing and before its
   /// lease.
-  @Test func aSnapshotThatIsRemovedMeanwhileIsRefused() throws {
+  @Test func aSnapshotThatIsRemovedBeforeTheLeaseIsRefused() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
     try fixture.backUp(PruneFixture.files(20..<22))
@@ -89,9 +89,10 @@ struct EarlyLeaseTests {
     try reader.requireKept(kept)
   }
 
-  /// Another program moves blobs to other packs between the reader's listing and its lease: the
-  /// reader loads the new index before it reads data, and asks for no pack that is gone.
-  @Test func anIndexThatIsReplacedMeanwhileIsLoadedAgain() throws {
+  /// Another program moves blobs to other packs after the reader's listing and before its lease:
+  /// the reader loads the new index before it reads data, and does not request packs that no longer
+  /// exist.
+  @Test func anIndexThatIsReplacedBeforeTheLeaseIsLoadedAgain() throws {
     var fixture = try ObjectStoreFixture.withUnusedPacks()
     let program = try ObjectStoreProgram(fixture.store)
     let gate = Gate(program.connection, before: Self.lease)
@@ -109,7 +110,7 @@ struct EarlyLeaseTests {
     let there = Set(fixture.store.paths.map { "range \($0)" })
     let ranges = events(program)[settled...].filter { $0.hasPrefix("range packs/") }
     #expect(!ranges.isEmpty && there.isSuperset(of: ranges), "\(ranges)")
-    // Its packs stay from now on.
+    // From now on the lease protects the reader's packs.
     let own = try leases(fixture)
     try fixture.forget(0)
     let waiting = try fixture.prune()
@@ -117,7 +118,7 @@ struct EarlyLeaseTests {
     try reader.settleLease()
   }
 
-  /// The search for a path and the plan of a restore may take hours before the lease is needed.
+  /// Searching for a path and planning a restore may take hours before the lease is needed.
   @Test func theLeaseIsKeptAliveBeforeItIsNeeded() throws {
     let fixture = try ObjectStoreFixture()
     let program = try ObjectStoreProgram(fixture.store)
@@ -132,8 +133,8 @@ struct EarlyLeaseTests {
     #expect(events(program).count { $0 == "touch reader" } == 1)
   }
 
-  /// The host is suspended for longer than a lease lives, and another program removes the snapshot
-  /// and its packs meanwhile: the reader lists again under a new lease.
+  /// The host is suspended until the lease has expired, and another program removes the snapshot
+  /// and its packs: the reader lists again under a new lease.
   @Test func aLeaseThatExpiredIsTakenAgain() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
@@ -155,13 +156,13 @@ struct EarlyLeaseTests {
       #expect(try reader.bytes(at: ByteString(name), in: kept) == bytes)
     }
     #expect(events(program).count { $0 == "touch reader" } == 2)
-    // The new lease protects from now on.
+    // The new lease protects the packs from now on.
     try fixture.forget(0)
     #expect(try fixture.prune().waitingFor.count == 1)
   }
 
-  /// The same while the plan is made: trees that are gone are no damage.
-  @Test func treesThatAreGoneWithAnExpiredLeaseAreNoDamage() throws {
+  /// The same while a restore is planned: missing trees are not damage.
+  @Test func treesThatAreGoneWithAnExpiredLeaseAreNotDamage() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
     try fixture.backUp(PruneFixture.files(20..<22))
@@ -181,7 +182,7 @@ struct EarlyLeaseTests {
     #expect(storeError { try reader.requireKept(stored.id) }?.code == .busy)
   }
 
-  /// Another program takes the lease away although its heartbeat was written, because the clock of
+  /// Another program removes the lease although its heartbeats were written, because the clock of
   /// the store jumped.
   @Test func aLeaseThatIsFoundToBeGoneIsTakenAgain() throws {
     var fixture = try ObjectStoreFixture()
@@ -200,7 +201,7 @@ struct EarlyLeaseTests {
     #expect(storeError { try reader.requireKept(gone) }?.code == .busy)
   }
 
-  /// A reader that may not write has no lease, and reads what it listed.
+  /// A reader without write access has no lease, and reads the snapshots that it listed.
   @Test func aReaderThatCannotWriteHasNoLease() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
@@ -219,7 +220,7 @@ struct EarlyLeaseTests {
     #expect(try leases(fixture).isEmpty)
   }
 
-  /// A command that ends before it needs the lease leaves none.
+  /// A command that ends before it needs the lease leaves none behind.
   @Test func aReaderThatReadsNoDataLeavesNoLease() throws {
     let fixture = try ObjectStoreFixture()
     let program = try ObjectStoreProgram(fixture.store)
@@ -231,8 +232,8 @@ struct EarlyLeaseTests {
     #expect(try leases(fixture).isEmpty)
   }
 
-  /// Once nothing more is read, the caller does not wait for the end of the lease, but the end of
-  /// the reader does.
+  /// Once nothing more is read, the lease is released in the background: the caller does not wait
+  /// for it, but the end of the reader does.
   @Test func theLeaseEndsWhileTheCallerContinues() throws {
     let fixture = try ObjectStoreFixture()
     let program = try ObjectStoreProgram(fixture.store)

@@ -6,7 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Encrypted repositories: what the storage sees, and what each key can do.
+/// Encrypted repositories: the data that the storage sees, and the operations that each key
+/// permits.
 struct EncryptionTests {
   private let storage = MemoryStorage()
   private let identity = AgeIdentity()
@@ -19,7 +20,7 @@ struct EncryptionTests {
 
   private static let magic = Array("age-encryption.org/v1\n".utf8)
 
-  /// Opens the repository as a host that can write and not read.
+  /// Opens the repository as a host that can write but not read.
   private func writer() throws -> Repository {
     try Repository.open(storage, key: .recipients([identity.recipient]))
   }
@@ -39,7 +40,7 @@ struct EncryptionTests {
     return try opened.beginReading().bytes(at: name, in: stored)
   }
 
-  // MARK: - What the storage sees
+  // MARK: - Data that the storage sees
 
   @Test func everyObjectIsAnAgeFileNamedByItsStoredBytes() throws {
     let secret = Array("a secret that no store may see".utf8)
@@ -93,7 +94,7 @@ struct EncryptionTests {
     #expect(error?.hint?.contains(identity.recipient.description) == true)
   }
 
-  /// One of several identities may be the right one.
+  /// Any one of several identities may be the right one.
   @Test func oneOfSeveralIdentitiesOpens() throws {
     let stored = try repository.back(up: [("file", [1, 2, 3])])
     let opened = try Repository.open(storage, key: .identities([AgeIdentity(), identity]))
@@ -134,7 +135,7 @@ struct EncryptionTests {
     #expect(storeError { try host.heads() }?.code == .keyRequired)
   }
 
-  /// A lost cache costs space, but nothing else.
+  /// A lost cache costs only space.
   @Test func writeOnlyHostWithoutItsCacheStoresAgain() throws {
     let host = try writer()
     let files = PruneFixture.files(0..<5, size: 50_000)
@@ -148,7 +149,7 @@ struct EncryptionTests {
     }
   }
 
-  /// A merge by a host that can read replaces the index objects, of which the other one has copies.
+  /// A host that can read merges index objects that are in the cache of the write-only host.
   @Test func writeOnlyHostReliesOnItsCopiesOfMergedObjects() throws {
     let cache = TemporaryDirectory()
     let path = ByteString(cache("index"))
@@ -168,7 +169,7 @@ struct EncryptionTests {
     for file in files { #expect(try bytes(ByteString(file.name), of: stored) == file.bytes) }
   }
 
-  /// A host that only writes does not merge, so a backup of another host has to.
+  /// A write-only host does not merge, so a backup of another host has to.
   @Test func backupThatCanReadMergesObjectsOfWriteOnlyHosts() throws {
     let host = try writer()
     for number in 1...20 {
@@ -176,7 +177,7 @@ struct EncryptionTests {
     }
     #expect(try RepositoryListing.indexes(repository.storage).count == 20)
     let stored = try repository.back(up: PruneFixture.files(1..<21), sequence: 21)
-    // Objects of similar sizes are merged, so a logarithm of their number stays.
+    // Objects of similar sizes are merged, so that only a logarithmic number of them remains.
     #expect(try RepositoryListing.indexes(repository.storage).count <= 5)
     for file in PruneFixture.files(1..<21) {
       #expect(try bytes(ByteString(file.name), of: stored) == file.bytes)
@@ -218,9 +219,9 @@ struct EncryptionTests {
     for file in files { #expect(try bytes(ByteString(file.name), of: stored) == file.bytes) }
   }
 
-  /// The host has copies of index objects that were merged, and some of whose packs are gone: that
-  /// is no reason to refuse, and their blobs are stored again.
-  @Test func writeOnlyHostStoresAgainWhatOnlyItsCopiesName() throws {
+  /// If the cache contains index objects that have been merged, and some of their packs are gone,
+  /// the backup is not refused, and the blobs are stored again.
+  @Test func writeOnlyHostStoresAgainBlobsThatOnlyItsCopiesName() throws {
     let cache = TemporaryDirectory()
     let path = ByteString(cache("index"))
     let host = try writer()
@@ -251,7 +252,7 @@ struct EncryptionTests {
     let known = try host.history(of: source, scope: .device, cache: heads)
     #expect(known.sequence == 7 && known.last?.id == stored.id)
     #expect(known.last?.snapshot.tree == stored.snapshot.tree)
-    // Without the cache the next number exceeds any that was counted.
+    // Without the cache, the next sequence number is larger than any that was used.
     let lost = try host.history(of: source, scope: .device, cache: nil)
     #expect(lost.last == nil && lost.sequence > 1_700_000_000)
   }
@@ -274,7 +275,7 @@ struct EncryptionTests {
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// A changed header looks like the one of another repository, and costs its object alone.
+  /// A changed header looks like that of another repository, but only its object is affected.
   @Test func everyChangedByteOfAHeadIsDamage() throws {
     let files = PruneFixture.files(0..<3)
     let stored = try repository.back(up: files)
@@ -297,7 +298,7 @@ struct EncryptionTests {
     }
   }
 
-  /// An object with a header that no identity opens is damaged: the user has no wrong key.
+  /// An object whose header no identity opens is damaged; the user is not told to try another key.
   @Test func aHeaderThatDoesNotOpenIsDamage() throws {
     try repository.back(up: PruneFixture.files(0..<3))
     let pack = try #require(try RepositoryListing.packSizes(repository.storage).keys.min())
@@ -313,13 +314,13 @@ struct EncryptionTests {
     #expect(error?.code == .damaged)
     let words = "the key opens the repository but not this object: its header was changed"
     #expect(error?.reason.hasPrefix(words) == true, "\(error as Any)")
-    // It may be intact, so nothing suggests to remove it.
+    // The object may be intact, so the hint must not suggest removing it.
     let path = repository.storage.layout.snapshot(pack)
     let remedy = error.flatMap { DamageRemedy.remedy(for: path, $0) }
     #expect(remedy?.contains("recovery key") == true && remedy?.contains("forget") == false)
   }
 
-  /// A truncated pack is read up to its end, wherever that is.
+  /// A truncated pack is read up to its end, at any length.
   @Test(arguments: [0, 1, 16, 17, 5000]) func truncatedPackIsReadUpToItsEnd(_ rest: Int) throws {
     let files = PruneFixture.files(0..<8, size: 100_000)
     let stored = try repository.back(up: files)
@@ -339,7 +340,8 @@ struct EncryptionTests {
     #expect(try opened.snapshot(stored.id).id == stored.id)
   }
 
-  /// Reading a file reads the pieces of its frame and no others. A later read needs no head again.
+  /// Reading a file reads only the pieces of its frame. A later read does not need the header
+  /// again.
   @Test func rangeOfAPackReadsOnlyItsPieces() throws {
     let stored = try repository.back(up: [("file", SeededBytes.some(seed: 3, count: 1 << 20))])
     #expect(try bytes("file", of: stored)?.count == 1 << 20)
@@ -350,7 +352,7 @@ struct EncryptionTests {
     let found = AgeFile.headCount(in: intact.span)
     let head = try #require(found)
     let piece = AgePayload.storedCount
-    // Bytes 100,000 to 100,099 are in the second piece: all others may be damaged.
+    // Bytes 100,000 to 100,099 are in the second piece: all other pieces may be damaged.
     try storage.change(path) { bytes in
       for index in bytes.indices where index >= head && (index - head) / piece != 1 {
         bytes[index] ^= 1
@@ -371,7 +373,7 @@ struct EncryptionTests {
     }
   }
 
-  /// Messages about a path have the reason of an error alone.
+  /// Messages about a path contain only the reason of an error, so the reason has to name the pack.
   @Test func reasonOfADamagedFrameNamesThePack() throws {
     let stored = try repository.back(up: [("file", SeededBytes.some(seed: 3, count: 100_000))])
     let sizes = try RepositoryListing.packSizes(repository.storage)
@@ -383,8 +385,8 @@ struct EncryptionTests {
     #expect(error?.reason.hasPrefix("\(path): piece 0 is damaged") == true, "\(error as Any)")
   }
 
-  /// An index object whose bytes are those of its name, but not those of an index.
-  @Test func malformedIndexObjectIsNamedAsItIsStored() throws {
+  /// An index object whose bytes match its name, but are not a valid index.
+  @Test func malformedIndexObjectIsNamedByItsStoredBytes() throws {
     try repository.back(up: [("file", [1, 2, 3])])
     let object = try repository.storage.encode(Array("no index".utf8))
     let path = repository.storage.layout.index(object.id)
@@ -394,7 +396,7 @@ struct EncryptionTests {
     #expect(try Checked(repository, .trees).damaged == ["\(path)"])
   }
 
-  @Test func truncatedPackCostsWhatItHeld() throws {
+  @Test func truncatedPackLosesItsData() throws {
     let files = PruneFixture.files(0..<40, size: 100_000)
     let stored = try repository.back(up: files)
     let sizes = try RepositoryListing.packSizes(repository.storage)
@@ -410,7 +412,7 @@ struct EncryptionTests {
     #expect(Set(found.costs.keys.map(\.description)) == Set(lost.map(\.name)))
   }
 
-  /// Whoever can write to the store can exchange files. The name is the hash of the bytes.
+  /// An attacker with write access to the store can swap files. The name is the hash of the bytes.
   @Test func exchangedObjectsAreRefused() throws {
     let one = try repository.back(up: [("file", [1])])
     let two = try repository.back(up: [("file", [2])], sequence: 2)
@@ -437,7 +439,7 @@ struct EncryptionTests {
       })
   }
 
-  /// It costs that object alone: everything else is read.
+  /// The foreign object is the only one that cannot be read.
   @Test func objectForAnotherKeyIsNamed() throws {
     try repository.back(up: [("file", [1])])
     let stranger = try AgeFile(for: [AgeIdentity().recipient]).encrypt([1, 2, 3].span)
@@ -461,14 +463,15 @@ struct EncryptionTests {
       limit: 1 << 20)
     #expect(copy?.starts(with: Array("sbxindex".utf8)) == true)
     #expect(try RepositoryReader.usesCopies(repository, path))
-    // Without the records of verified copies, a copy is made again.
+    // If the list of verified copies is lost, the copy is made again.
     try Directory.open(path: path).remove("checked")
     let reader = try repository.beginReading(
       cache: IndexCache(directory: path, isEncrypted: true))
     #expect(try reader.bytes(at: "file-1", in: stored) == PruneFixture.files(1..<2)[0].bytes)
   }
 
-  /// A host whose identity does not open the objects of copies that it has stores everything again.
+  /// A host with an identity that does not open the objects ignores their copies, and stores
+  /// everything again.
   @Test func copyThatAnotherIdentityOpenedIsNotUsed() throws {
     let directory = TemporaryDirectory()
     let path = ByteString(directory("index"))
@@ -486,7 +489,7 @@ struct EncryptionTests {
     for (name, bytes) in files {
       #expect(try reader.bytes(at: ByteString(name), in: stored) == bytes)
     }
-    // The copy of the first one is still there.
+    // The copy made with the first identity is still there.
     #expect(try RepositoryReader.usesCopies(repository, path))
   }
 

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The right to remove objects of a program that was killed: a process of this host is known to
-/// have ended, others keep the right for an hour.
+/// The right to remove objects after its holder was killed: if the holder was a process of this
+/// host, it is known to have ended; otherwise the right stays taken for an hour.
 struct EndedHolderTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -16,7 +16,7 @@ struct EndedHolderTests {
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Makes the lease and the right of another program.
+  /// Creates the lease of another program, which has the right.
   private func makeHolder(_ sign: ByteString) throws {
     try storage.makeDirectories([name, PruneLease.path.name], in: RepositoryLayout.leases)
     for object in [
@@ -33,7 +33,7 @@ struct EndedHolderTests {
     let right = try #require(try PruneLease(lease))
     #expect(try right.isHeld())
     #expect(try LeaseStatus.all(repository.storage).map(\.name) == [lease.path.name])
-    // A request that was still on its way to the store changes nothing.
+    // A request of the ended program that reaches the store late changes nothing.
     #expect(throws: StoreError.self) {
       try unfinished.commit(
         as: CondemnedObject.path(Digest.some), digest: Digest.some, isReadSoon: false)
@@ -42,7 +42,8 @@ struct EndedHolderTests {
     #expect(try storage.list(RepositoryLayout.leases) == [lease.path.name])
   }
 
-  /// A program that took over a right ended between the removals of the lease and of the right.
+  /// A program that took the right over ended after removing the old lease and before removing the
+  /// old right.
   @Test func theRightOfALeaseThatIsGoneIsTakenAtOnce() throws {
     try makeHolder(LeaseStatus.Owner.sign)
     for object in [Lease.alive, LeaseStatus.Owner.sign] {
@@ -55,8 +56,8 @@ struct EndedHolderTests {
     right.release()
   }
 
-  /// A program is killed at each call while it takes the right and releases it: each right that is
-  /// left names its owner, so that the next program need not wait for an hour.
+  /// A program is killed at each call while it takes and releases the right: any right that remains
+  /// names its owner, so that the next program does not have to wait for an hour.
   @Test func noRightIsLeftWithoutAnOwner() throws {
     for call in 1... {
       let memory = MemoryStorage()
@@ -77,8 +78,8 @@ struct EndedHolderTests {
     }
   }
 
-  /// A program of an earlier version, which creates the directory first and then names itself, does
-  /// both beside this one: only one of them can have the right.
+  /// A program of an earlier version creates the directory first and then adds its name. It does so
+  /// while this program takes the right: only one of them gets it.
   @Test func anEarlierVersionTakesTheRightAtTheSameMoment() throws {
     let watched = WatchedStorage(storage)
     let lease = try Lease(watched)
@@ -100,7 +101,7 @@ struct EndedHolderTests {
     #expect(names == [lease.path.name, PruneLease.path.name].sorted())
   }
 
-  /// A listing of the leases from before one was taken.
+  /// A listing of the leases from before one of them was created.
   private struct OldListing: ForwardingStorage {
     let base: any Storage
     let missing: ByteString
@@ -110,7 +111,7 @@ struct EndedHolderTests {
     }
   }
 
-  /// A client of a network file system may keep listings for a while.
+  /// A client of a network file system may cache listings for a while.
   @Test func aLeaseThatAnOldListingLacksKeepsTheRight() throws {
     try makeHolder(LeaseStatus.Owner.sign)
     let lease = try Lease(RepositoryStorage(OldListing(base: storage, missing: name)))
@@ -119,7 +120,7 @@ struct EndedHolderTests {
     #expect(try storage.list(PruneLease.path).contains(owner))
   }
 
-  /// Nothing is known of a holder that is not named as a lease is.
+  /// If the name of the holder is not that of a lease, the right is kept.
   @Test(arguments: ["of-", "of-..", "of-\(String(repeating: "g", count: 32))"])
   func aRightOfAnUnknownHolderIsKept(owner: String) throws {
     try storage.makeDirectories([PruneLease.path.name], in: RepositoryLayout.leases)
@@ -144,7 +145,7 @@ struct EndedHolderTests {
     #expect(error.hint?.contains("ends at") == false)
   }
 
-  /// A program of another host, or of one from before a restart, may still run.
+  /// A program of another host may still be running, whether or not its lease names its boot.
   @Test(arguments: ["by-7-elsewhere", "by-7-elsewhere~0123456789abcdef-12f"])
   func aProgramOfAnotherHostKeepsTheRightForAnHour(sign: String) throws {
     try makeHolder(ByteString(sign))
@@ -157,8 +158,8 @@ struct EndedHolderTests {
     #expect(error.hint?.contains("its lease ends at \(end)") == true, "\(error)")
   }
 
-  /// The lease cannot be taken away from a request that is still on its way to the store, so that
-  /// has some minutes.
+  /// The lease of a request that is still on its way to the store cannot be renamed away, so the
+  /// store waits some minutes for the request.
   @Test(arguments: [true, false])
   func aStoreWithoutRenameWaitsForRequests(isExclusive: Bool) throws {
     let fixture = try ObjectStoreFixture(canCreateExclusively: isExclusive)

@@ -20,12 +20,12 @@ struct DurabilityTests {
     #expect(directories == ["packs", "packs", "index", "snapshots"])
   }
 
-  /// A writer lists in the order that prune relies on, and only after its lease exists. It lists
-  /// each pack directory once if the index names a pack in it.
+  /// A writer lists objects in the order that prune relies on, and only after its lease exists. It
+  /// lists a pack directory once if the index names a pack in it.
   @Test func writerListsInTheRequiredOrder() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")
-    // The recipients may have changed before the lease existed.
+    // The recipients are read again, because they may have changed before the lease existed.
     let recipients = TestEncryption.isOn ? ["load repository.json"] : []
     let before =
       ["directories leases", "touch alive", "touch \(LeaseStatus.Owner.sign)"] + recipients + [
@@ -58,9 +58,9 @@ struct DurabilityTests {
     return storage.state.withLock(\.events)
   }
 
-  /// Each storage call of a second backup fails in turn: an error is reported, the repository can
-  /// be opened, has the first snapshot and its content, and accepts the next backup. `make test`
-  /// tests a sample of the calls, here and below.
+  /// Each storage call of a second backup fails in turn: an error is reported, and the repository
+  /// can be opened, has the first snapshot and its content, and accepts the next backup. `make
+  /// test` tests a sample of the calls, here and below.
   @Test(arguments: [false, true]) func backupSurvivesEveryFailedStorageCall(failsRepeatedly: Bool)
     throws
   {
@@ -74,8 +74,8 @@ struct DurabilityTests {
     for number in Sampling.steps(3, upTo: count + 1, "storage") {
       if try isFailure(number, failsRepeatedly) { failures += 1 }
     }
-    // Only operations after the snapshot may fail without an error: merging the index and removing
-    // the lease.
+    // Only calls after the snapshot was stored may fail without an error: those that merge the
+    // index and remove the lease.
     #expect(failures >= 25 / Sampling.stride(3))
   }
 
@@ -101,7 +101,7 @@ struct DurabilityTests {
   }
 }
 
-/// Every system call fails in turn.
+/// Every system call of a backup fails in turn.
 struct SystemFaultTests {
   private func check(
     _ repository: Repository, _ path: String, first: StoredSnapshot, _ error: StoreError?
@@ -141,12 +141,12 @@ struct SystemFaultTests {
     #expect(failures > 60 / Sampling.stride(4))
   }
 
-  /// After permanent failures from any call on, no snapshot of the failed run is listed, or the
-  /// error names it and says that it was written.
+  /// All calls from the n-th on fail, for each n: either no snapshot of the failed run is listed,
+  /// or the error names it and states that it was written.
   @Test func failedRunNamesItsListedSnapshot() throws {
     var (last, named) = (0, 0)
     var isDone = false
-    // The calls after the snapshot has its name are few: a sample could omit them.
+    // Few calls follow the rename of the snapshot, so a sample could miss them.
     for number in 1..<500 where !isDone {
       last = number
       let directory = TemporaryDirectory()

@@ -12,7 +12,7 @@ struct FileWriterTests {
 
   enum Kind: CaseIterable { case noise, longPieces, database }
 
-  /// Returns bytes that are cut by their content, after 4 MiB, or at pages; none repeats.
+  /// Returns bytes that are cut by content, at the limit of 4 MiB, or at pages; none repeats.
   private func bytes(_ kind: Kind) -> [UInt8] {
     var random = SeededBytes(seed: 31)
     if kind == .noise { return random.bytes(Self.size) }
@@ -27,8 +27,8 @@ struct FileWriterTests {
     return bytes
   }
 
-  /// Stored pieces are passed by name, and the data before, between and after them is cut as if
-  /// everything had been passed as bytes.
+  /// Stored pieces can be passed by hash, and the data around them is cut as if everything had been
+  /// passed as bytes.
   @Test(arguments: Kind.allCases) func storedPiecesArePassedByName(kind: Kind) throws {
     let bytes = bytes(kind)
     let hints = FileHints(size: UInt64(bytes.count))
@@ -61,7 +61,7 @@ struct FileWriterTests {
     #expect(pieces >= isStored.count { $0 } && pieces > 0)
   }
 
-  /// Each piece gets the hash of its bytes, and memory stays within its limit.
+  /// Each piece is stored under the hash of its bytes, and memory stays within its limit.
   @Test(arguments: Kind.allCases) func memoryIsBounded(kind: Kind) throws {
     let bytes = bytes(kind)
     let repository = try Repository.create(in: MemoryStorage(), program: "test")

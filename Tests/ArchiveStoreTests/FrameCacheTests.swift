@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The decoded frames that a reader holds.
+/// The decoded frames that a reader caches.
 struct FrameCacheTests {
   private static func key(_ number: Int) -> FrameDecoder.Key {
     FrameDecoder.Key(pack: Blake2b.hash([UInt8(number % 7)]), frame: number)
@@ -26,7 +26,7 @@ struct FrameCacheTests {
     #expect(cache.value(Self.key(0)) != nil)
     Self.insert(4, size: 10, into: &cache)
     #expect(Self.held(&cache, 0..<5) == [0, 2, 3, 4])
-    // The newest stays, whatever its size.
+    // The newest frame stays, even if it exceeds the capacity.
     Self.insert(5, size: 100, into: &cache)
     #expect(Self.held(&cache, 0..<6) == [5])
   }
@@ -38,7 +38,8 @@ struct FrameCacheTests {
     #expect(cache.capacity == 30 && Self.held(&cache, 0..<8) == [5, 6, 7])
   }
 
-  /// Of many frames several are removed at once, the oldest, and the rest is within the capacity.
+  /// If there are many frames, the oldest are removed several at a time, and the rest is within the
+  /// capacity.
   @Test func manyFramesAreRemovedTogether() {
     var cache = FrameDecoder.Cache(capacity: 1000)
     for number in 0..<5000 { Self.insert(number, size: 5, into: &cache) }
@@ -47,14 +48,14 @@ struct FrameCacheTests {
     #expect(held == Array((5000 - held.count)..<5000))
   }
 
-  /// A walk of more trees than two decodes each frame once, although the trees in the frames exceed
-  /// what a reader usually holds of them.
+  /// A walk of more than two trees decodes each frame once, even if the frames exceed the reader's
+  /// usual cache size.
   @Test func aWalkOfManyTreesDecodesEachFrameOnce() throws {
     let repository = try Repository.create(in: MemoryStorage(), program: "test")
     var trees: [TreeReference] = []
     for version in 0..<6 {
       let session = try repository.beginWriting()
-      // About 5 MB in a frame, and two directories at different paths that both change.
+      // Frames of about 5 MB, and two directories at different paths that both change.
       let target = ByteString([UInt8](repeating: UInt8(ascii: "a"), count: 50_000))
       let below = try ["a", "b"].map { name in
         let entries = (0..<50).map { number in

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Frames that decode although a byte is changed: exactly the blobs with a matching hash are read,
-/// and a check of the data names the frame and exactly the lost files.
+/// A damaged frame that can still be decoded: exactly the blobs with a matching hash are read, and
+/// a check of the data reports the frame and exactly the lost files.
 struct FrameDamageTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -40,7 +40,7 @@ struct FrameDamageTests {
     )
   }
 
-  /// Returns which files can be read, one by one and by a delivery, which must agree.
+  /// Returns which files can be read. Reading them one by one and by a delivery must agree.
   private func readable() throws -> [Bool] {
     let reader = try repository.beginReading()
     let delivered = Delivered()
@@ -96,13 +96,13 @@ struct FrameDamageTests {
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// With the old checksum, and with one that matches the changed bytes.
+  /// The checksum stays the same, or is changed to match the changed bytes.
   @Test(arguments: [false, true]) func changedByteLosesOnlyItsFile(isSealed: Bool) throws {
     let frame = try frame()
     let bytes = try storage.content(frame.path)
     var decompressor = try ZstdDecompressor(ignoresChecksum: true)
     for (number, position) in frame.blobs.enumerated() {
-      // Bytes in the middle of the file as they are stored.
+      // The stored form of some bytes in the middle of the file.
       let middle = Array(files[number].bytes[10_000..<10_016])
       let stored = try #require(
         frame.range.first { bytes[$0] == middle[0] && bytes[$0...].starts(with: middle) })
@@ -112,7 +112,7 @@ struct FrameDamageTests {
         Array(wrong[frame.range]), limit: FormatLimit.frame)
       #expect(plain[position.offset + 10_000] == middle[0] ^ 1)
       if isSealed {
-        // The checksum is the lower half of the content's XXH64.
+        // The checksum is the lower half of the XXH64 of the content.
         let sealed = try ZstdCompressor.sealed(plain)
         wrong.replaceSubrange(frame.range.upperBound - 4..<frame.range.upperBound, with: sealed)
         var strict = try ZstdDecompressor()

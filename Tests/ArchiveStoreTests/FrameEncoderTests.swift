@@ -58,7 +58,7 @@ struct FrameEncoderTests {
     #expect(try encode(noise) == frame(noise, by: FrameEncoder.cheapest))
   }
 
-  /// A frame encoded after another one equals the same frame encoded alone.
+  /// A frame encoded after others equals the same frame encoded alone.
   @Test func previousFrameHasNoEffect() throws {
     var encoder = try FrameEncoder()
     for bytes in [Self.rows, Self.text, Self.rows, Array(Self.text.prefix(5000))] {

@@ -40,7 +40,7 @@ enum GoldenLine {
     }
   }
 
-  /// Returns a name with all bytes except printable ASCII, and with the backslash, as `\xNN`.
+  /// Returns a name with the backslash and all bytes except printable ASCII as `\xNN`.
   private static func escaped(_ name: ByteString) -> String {
     name.bytes.map { byte in
       (0x20..<0x7f).contains(byte) && byte != 0x5c
@@ -49,9 +49,9 @@ enum GoldenLine {
   }
 }
 
-/// A hash of a file's bytes that holes do not affect: of the number (eight bytes, little-endian)
-/// and the hash of each block of 4,096 bytes that are not all zeros, the last one padded with
-/// zeros.
+/// A hash of a file's bytes that does not depend on holes: the hash over the number (eight bytes,
+/// little-endian) and the hash of each block of 4,096 bytes that is not all zeros. The last block
+/// is padded with zeros.
 struct GoldenBlocks {
   private var sums: [UInt8] = []
   private var pending: [UInt8] = []
@@ -61,7 +61,7 @@ struct GoldenBlocks {
   private static let zeros = [UInt8](repeating: 0, count: size)
   private static let zeroDigest = Blake2b.hash(zeros)
 
-  /// Adds bytes at an offset, which never decreases.
+  /// Adds bytes at an offset. Offsets must not decrease.
   mutating func add(_ bytes: [UInt8], at offset: Int) {
     if offset > number * Self.size + pending.count {
       if offset / Self.size > number {

@@ -3,8 +3,8 @@ import SystemIO
 
 @testable import ArchiveStore
 
-/// The contents of the test vector `Tests/Vectors/repository-v1`: written by a session, and
-/// described line by line from its input, not from restored data.
+/// The contents of the test vector `Tests/Vectors/repository-v1`: written by a session, with
+/// expected lines that are derived from the input, not from restored data.
 struct GoldenSource {
   private let session: WritingSession
   private let writer: ContentWriter
@@ -16,7 +16,7 @@ struct GoldenSource {
     writer = try session.makeWriter()
   }
 
-  /// The flag for files that dump(8) skips, which every file system supports.
+  /// The flag for files that dump(8) skips. Every file system supports it.
   static let noDump: UInt32 = 0x40
 
   // MARK: - The trees
@@ -148,8 +148,8 @@ struct GoldenSource {
     }
   }
 
-  /// Makes a directory of two pages: an entry whose name's hash begins with 12 zero bits, after 256
-  /// others.
+  /// Makes a directory of two pages: 256 entries are followed by one whose name's hash begins with
+  /// 12 zero bits.
   private mutating func pages(_ top: ByteString) throws -> [TreeEntry] {
     var names = (0..<300).map { ByteString("entry-\($0 + 1000)") }
     let boundary = (0...).lazy.map { ByteString("entry-1290-\($0)") }.first { name in

@@ -47,7 +47,7 @@ struct GoldenTests {
     }
   }
 
-  /// Returns the lines of what a reader finds in a snapshot.
+  /// Returns the lines for the entries that a reader finds in a snapshot.
   static func lines(
     of stored: StoredSnapshot, _ reader: RepositoryReader
   ) throws -> Set<String> {
@@ -108,8 +108,8 @@ struct GoldenTests {
 // MARK: - Recording
 
 extension GoldenTests {
-  /// Writes the vector again, at `SANDBOXCTL_RECORD_VECTORS`: only for a new version of the format,
-  /// beside the old vector, which is never changed.
+  /// Records the vector in `SANDBOXCTL_RECORD_VECTORS`. This is only for a new version of the
+  /// format, whose vector is added beside the old one, which never changes.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_VECTORS"] != nil))
   func vectorRecordsTheRepositoryOfThisVersion() throws {
     let target = try #require(ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_VECTORS"])

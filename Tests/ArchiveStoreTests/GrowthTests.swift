@@ -5,7 +5,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The growth by each snapshot, the data that only it needs, and the bytes that its removal frees.
+/// The growth by each snapshot, the data that only this snapshot needs, and the bytes that its
+/// removal frees.
 struct GrowthTests {
   /// A directory of files and directories by name.
   private indirect enum Node {
@@ -63,7 +64,7 @@ struct GrowthTests {
     }
   }
 
-  // MARK: - A plain reference
+  // MARK: - Reference implementation
 
   /// Returns all blobs that a tree needs.
   private static func blobs(
@@ -129,7 +130,7 @@ struct GrowthTests {
     guard path.count > 1 else {
       switch random.number(0..<6) {
       case 0: directory[name] = nil
-      // The content of another path or time is found again.
+      // Content may repeat at another path or at a later time.
       case 1, 2:
         let seed = UInt64(random.number(0..<8))
         directory[name] = .file(SeededBytes.some(seed: seed, count: 700))
@@ -185,13 +186,13 @@ struct GrowthTests {
       let parts = row.parts.reduce(into: RepositoryGrowth.Amount()) { $0.add($1.amount) }
       #expect(parts == row.added)
     }
-    // Without a prune every blob is needed, and the shares of the frames are complete.
+    // Without a prune, every blob is needed and every frame is used completely.
     #expect(growth.total.blobs == lengths.count)
     let stored = try RepositoryPrune(repository).plan().plan.packs.map(\.used).clampedSum
     #expect(growth.total.stored <= stored && stored - growth.total.stored <= UInt64(lengths.count))
   }
 
-  /// The predicted bytes are those that a removal and a prune free.
+  /// The predicted bytes equal those that a removal and a prune free.
   @Test(arguments: 0..<25) func removalFreesWhatIsPredicted(_ seed: Int) throws {
     var random = SeededBytes(seed: UInt64(100 + seed))
     let (repository, snapshots) = try Self.history(&random)
@@ -269,7 +270,8 @@ struct GrowthTests {
     #expect(try repository.growth(of: repository.heads()) { _, _ in }.lostBlobs > 0)
   }
 
-  /// Each call of the storage can fail: the result is complete, or there is none.
+  /// Each call of the storage fails in turn: the result is complete, or damage or an error is
+  /// reported.
   @Test func failingReadsAreNotMistakenForEmptyTrees() throws {
     var random = SeededBytes(seed: 11)
     let (source, _) = try Self.history(&random)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies and mirrors under hostile conditions: clocks that jump, a target that becomes read-only,
-/// and packs that vanish on either side. Each snapshot of the target is complete.
+/// Copies and mirrors under hostile conditions: clock jumps, a target that becomes read-only, and
+/// packs that vanish on either side. Each snapshot of the target is complete.
 struct HostileCopyTests {
   enum Side: Sendable, CaseIterable {
     case source, target
@@ -26,7 +26,7 @@ struct HostileCopyTests {
   }
 
   @Test(arguments: Side.allCases, HostileWorkTests.jumps)
-  func jumpingClockEndsACopyAtMost(of side: Side, seconds: Double) throws {
+  func jumpingClockAtMostEndsACopy(of side: Side, seconds: Double) throws {
     let original = try original()
     try HostileSweep(label: "copy, the \(side)'s clock jumps by \(seconds) s").run {
       number, comment in
@@ -53,7 +53,7 @@ struct HostileCopyTests {
     }
   }
 
-  @Test(arguments: HostileWorkTests.jumps) func jumpingClockEndsAMirrorAtMost(seconds: Double)
+  @Test(arguments: HostileWorkTests.jumps) func jumpingClockAtMostEndsAMirror(seconds: Double)
     throws
   {
     var original = try MirrorFixture()
@@ -85,7 +85,7 @@ struct HostileCopyTests {
     }
   }
 
-  /// A target that becomes read-only at any moment.
+  /// The target becomes read-only at any moment.
   @Test func readOnlyMirrorKeepsEverything() throws {
     var original = try MirrorFixture()
     let empty = try original.copied()
@@ -111,8 +111,8 @@ struct HostileCopyTests {
 
   // MARK: - Packs that vanish
 
-  /// A pack of the source vanishes: the copies are complete, and the snapshots that need it are
-  /// named.
+  /// A pack of the source vanishes: the copies are complete, and the snapshots that need the pack
+  /// are reported.
   @Test(arguments: [false, true]) func vanishedPackOfTheSource(isChecking: Bool) throws {
     let original = try original()
     for pack in try original.source.packs().sorted() {
@@ -131,7 +131,7 @@ struct HostileCopyTests {
     }
   }
 
-  /// A pack of the target vanishes: no copy lacks anything but its data, which a check finds.
+  /// A pack of the target vanishes: the copies lack only data of that pack, which a check finds.
   @Test(arguments: [false, true]) func vanishedPackOfTheTarget(isChecking: Bool) throws {
     let original = try original()
     for pack in try original.target.packs().sorted() {
@@ -156,8 +156,8 @@ struct HostileCopyTests {
     }
   }
 
-  /// A pack vanishes on either side of a mirror: its snapshots stay complete if it is the source's,
-  /// and the next run copies it again if it is the mirror's.
+  /// A pack vanishes on either side of a mirror. If it was the source's, the mirror's snapshots
+  /// stay complete; if it was the mirror's, the next run copies it again.
   @Test func vanishedPackOfAMirror() throws {
     var original = try MirrorFixture()
     _ = try original.mirror()
@@ -190,8 +190,8 @@ struct HostileCopyTests {
 }
 
 extension CopyFixture {
-  /// Expects that a check of the target leads to repairs, after which the next copy is complete.
-  /// Snapshots without their lost data stay beside it.
+  /// Expects that a check of the target and the repairs lead to a complete next copy. Repaired
+  /// snapshots, which lack the lost data, stay beside it.
   fileprivate func expectRepair(_ comment: Comment) throws {
     try target.repairAndPrune(comment)
     let report = try copy(check: true)

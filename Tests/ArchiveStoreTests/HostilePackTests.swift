@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs whose tables request more memory than the pack contains data.
+/// Packs whose tables claim more memory than the pack contains data.
 struct HostilePackTests {
   private let storage = MemoryStorage()
 
@@ -19,7 +19,7 @@ struct HostilePackTests {
     return storeError { try PackTables.load(object.id, size: object.size, from: storage) }
   }
 
-  /// Returns a GNU header of a sparse file that is one hole.
+  /// Returns the GNU tar header of a sparse file that consists of one hole.
   private static func hole(of size: Int) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 512)
     func put(_ text: String, at location: Int) {
@@ -44,7 +44,7 @@ struct HostilePackTests {
     return header
   }
 
-  /// A gigabyte of holes in ten kilobytes of headers.
+  /// A gigabyte of holes in ten kilobytes of headers must not be expanded.
   @Test func holesAreNotReadIntoMemory() throws {
     let plain = Array((0..<20).map { _ in Self.hole(of: 16 << 20) }.joined())
     var compressor = try ZstdCompressor()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Manipulated repositories: data is either read correctly or refused by name.
+/// Manipulated repositories: data is either read correctly or refused with an error.
 struct HostileRepositoryTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -50,8 +50,8 @@ struct HostileRepositoryTests {
     try storage.put(bytes, kind: .index)
   }
 
-  /// Reads all files, without the keys of packs that were read before: each must give its bytes or
-  /// an error. Returns the number of errors.
+  /// Reads all files, without cached keys of packs: each file must return its bytes or an error.
+  /// Returns the number of errors.
   private func damage() -> Int {
     var errors = 0
     guard let reader = try? Repository.open(storage).beginReading() else { return files.count }
@@ -87,8 +87,8 @@ struct HostileRepositoryTests {
       try replace(path, with: good)
     }
     #expect(damage() == 0)
-    // A read does not need member headers, frame checksums, contents and the seek table; but each
-    // byte of an encrypted pack is authenticated together with what a read needs.
+    // A read does not need member headers, frame checksums, contents and the seek table. In an
+    // encrypted pack, however, these bytes are authenticated together with those that a read needs.
     #expect(TestEncryption.isOn ? found == bytesInAll : found > bytesInAll / 4, "\(found)")
   }
 
@@ -143,11 +143,12 @@ struct HostileRepositoryTests {
     try forge { builder in
       for number in builder.records.indices { builder.records[number].pack ^= 1 }
     }
-    // It is refused completely because of locations outside the frames, so the packs are used.
+    // The index object is refused as a whole because of locations outside the frames, so the packs'
+    // own tables are used.
     #expect(damage() == 0)
   }
 
-  /// A file may contain the bytes of a tree, but is not found as a tree.
+  /// A file may contain the bytes of a tree, but is never read as a tree.
   @Test func fileContentIsNotUsedAsATree() throws {
     let bytes = TreeCoding.encodePage([
       TreeEntryCoding.encode(TreeEntry(name: "evil", node: .symlink(target: "/etc")))
@@ -159,7 +160,7 @@ struct HostileRepositoryTests {
     #expect(error?.subject.hasPrefix("tree blob") == true)
   }
 
-  /// A frame whose header claims 100 GB, and one whose content is a million times its size.
+  /// A frame whose header claims 100 GB, and one that expands to a million times its size.
   @Test(arguments: [100 << 30, 1 << 24]) func oversizedFrameClaimIsRefused(claim: Int) throws {
     var frame: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0xe4]
     for shift in 0..<8 { frame.append(UInt8(truncatingIfNeeded: claim >> (8 * shift))) }

@@ -6,12 +6,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Work that changes a repository, for tests in which something happens at any of its calls.
+/// An operation that changes a repository, for tests in which something happens before any of its
+/// calls.
 enum HostileWork: String, CaseIterable, Sendable {
   case forget, repairPacks, repairSnapshots, repairIndex
 
-  /// Makes a repository with three snapshots, and with what the work is for: a pack with damage
-  /// that a check has recorded, or a damaged index.
+  /// Makes a repository with three snapshots and with the damage that the operation repairs: a
+  /// damaged pack that a check has recorded, or a damaged index.
   func prepare() throws -> PruneFixture {
     var fixture = try PruneFixture()
     for files in [0..<6, 4..<9, 20..<24] { try fixture.backUp(PruneFixture.files(files)) }
@@ -23,7 +24,7 @@ enum HostileWork: String, CaseIterable, Sendable {
       _ = try PackRepair(fixture.repository).run()
     case .repairIndex:
       let names = try fixture.memory.list(RepositoryLayout.indexes).sorted()
-      // Merges leave one or a few: one is damaged, and the others are missing.
+      // Merges leave one index object or a few: one is damaged, and the others are removed.
       for name in names.dropFirst() {
         try fixture.memory.remove(RepositoryLayout.indexes.appending(name))
       }
@@ -37,7 +38,7 @@ enum HostileWork: String, CaseIterable, Sendable {
     try RepositoryCheck(fixture.repository, reading: .everything, workers: 1).run().recordDamage()
   }
 
-  /// Does the work, or what a run before left of it.
+  /// Runs the operation, or continues an earlier run.
   func run(_ fixture: PruneFixture) throws {
     let repository = fixture.repository
     switch self {
@@ -48,12 +49,12 @@ enum HostileWork: String, CaseIterable, Sendable {
     }
   }
 
-  /// Does the work an hour later, and again an hour after that, because a right to remove objects
-  /// without a heartbeat, or with one in the future, is given an hour.
+  /// Runs the operation an hour later, and again each hour after that, because a right to remove
+  /// objects that has no heartbeat, or one in the future, stays taken for an hour.
   func runLater(_ fixture: PruneFixture, _ comment: Comment) throws {
     for _ in 0..<3 {
       fixture.clock.advance(by: 3700)
-      // A prune removes leases that have expired; damage ends it after that.
+      // A prune first removes expired leases. It may then fail because of damage.
       _ = try? RepositoryPrune(Repository.open(fixture.memory)).run()
       if let error = storeError({ try run(fixture) }) { #expect(error.code == .busy, comment) }
     }
@@ -64,13 +65,14 @@ enum HostileWork: String, CaseIterable, Sendable {
   }
 }
 
-/// Runs a sweep: something happens before each call of some work in turn.
+/// A sweep in which something happens before each call of an operation in turn.
 struct HostileSweep {
   let label: String
-  /// The distance between two calls at which something happens, in a sample.
+  /// The distance between two such calls when a sample is run.
   var stride = 11
 
-  /// Calls `attempt` with the numbers of the calls, until it returns that there was no such call.
+  /// Calls `attempt` with the number of each call, until it returns false because there is no such
+  /// call.
   func run(_ attempt: (_ number: Int, _ comment: Comment) throws -> Bool) throws {
     for number in Sampling.steps(stride, whole: 3, label) {
       if try !attempt(number, "\(label), call \(number)") { return }
@@ -83,8 +85,8 @@ final class Refusals: Sendable {
   let counter = Counter()
   let events = Mutex<[String]>([])
 
-  /// Whether only the removal of leases was refused, or of the right to remove objects, which is
-  /// given another name first.
+  /// Whether only removals of leases were refused, and of the right to remove objects, which is
+  /// renamed before its removal.
   var areOfLeases: Bool {
     events.withLock { events in
       events.allSatisfy { event in
@@ -101,7 +103,7 @@ final class Refusals: Sendable {
 }
 
 extension WatchedStorage {
-  /// Calls `body` before the call of a number. Returns the count of the calls that decide so far.
+  /// Calls `body` before the call with a number. Returns the counter of the calls.
   func act(at number: Int, _ body: @escaping @Sendable () -> Void) -> Counter {
     let counter = Counter()
     state.withLock { state in
@@ -112,7 +114,7 @@ extension WatchedStorage {
     return counter
   }
 
-  /// Lets all changes fail from the call of a number on, as on a read-only volume.
+  /// Makes all changes fail from the call with a number on, as on a read-only volume.
   func becomeReadOnly(at number: Int) -> Refusals {
     let refusals = Refusals()
     state.withLock { state in
@@ -126,12 +128,12 @@ extension WatchedStorage {
     return refusals
   }
 
-  /// Ends what `act` and `becomeReadOnly` began.
+  /// Ends the effects of `act` and `becomeReadOnly`.
   func calm() { state.withLock { ($0.action, $0.failure) = (nil, nil) } }
 }
 
 extension PruneFixture {
-  /// Returns the files that no snapshot has, as `lost` names them.
+  /// Returns the files that no snapshot contains, in the form of `lost`.
   func lostFiles() throws -> Set<String> {
     let reader = try Repository.open(memory).beginReading()
     let present = try Repository.open(memory).snapshots().snapshots
@@ -148,7 +150,7 @@ extension PruneFixture {
     return lost
   }
 
-  /// Repairs packs and snapshots after a loss, and prunes: nothing damaged is left.
+  /// Repairs packs and snapshots after a loss, and prunes. No damage must remain.
   func repairAndPrune(_ comment: Comment? = nil) throws {
     clock.advance(by: 3700)
     _ = try IndexRepair(repository).run()
@@ -159,7 +161,7 @@ extension PruneFixture {
     #expect(findings.isEmpty, "\(findings) \(comment?.rawValue ?? "")")
   }
 
-  /// Lets the clock of the storage jump, and then another program prune.
+  /// Makes the clock of the storage jump. Another program then prunes.
   func jump(by seconds: Double) {
     clock.advance(by: seconds)
     guard let other = try? Repository.open(memory) else { return }

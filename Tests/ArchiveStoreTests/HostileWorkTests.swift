@@ -5,9 +5,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The removal of snapshots and the repairs under hostile conditions: clocks that jump, a store
-/// that becomes read-only, and a pack that vanishes. No snapshot loses a file that an undisturbed
-/// run leaves, and the next run completes the work.
+/// Removals of snapshots and repairs under hostile conditions: clock jumps, a store that becomes
+/// read-only, and a pack that vanishes. No snapshot loses a file that an undisturbed run keeps, and
+/// the next run completes the work.
 struct HostileWorkTests {
   static let jumps = [-31_536_000.0, -3700, 3700, 31_536_000]
 
@@ -18,10 +18,10 @@ struct HostileWorkTests {
     return try fixture.lostFiles()
   }
 
-  /// The clock of the storage jumps, and another program then prunes, which takes away each lease
-  /// that has expired.
+  /// The clock of the storage jumps, and a prune by another program then removes each expired
+  /// lease.
   @Test(arguments: HostileWork.allCases, jumps)
-  func jumpingClockEndsTheWorkAtMost(_ work: HostileWork, seconds: Double) throws {
+  func jumpingClockAtMostEndsTheWork(_ work: HostileWork, seconds: Double) throws {
     let original = try work.prepare()
     let expected = try lost(by: work, original)
     try HostileSweep(label: "\(work), a clock that jumps by \(seconds) s").run { number, comment in
@@ -61,9 +61,9 @@ struct HostileWorkTests {
     }
   }
 
-  /// A pack vanishes at any moment: nothing is lost that is not in it, and the repairs lead back to
-  /// a repository without damage.
-  @Test(arguments: HostileWork.allCases) func vanishedPackCostsItsOwnDataOnly(_ work: HostileWork)
+  /// A pack vanishes at any moment: only its own data is lost, and the repairs lead to a repository
+  /// without damage.
+  @Test(arguments: HostileWork.allCases) func vanishedPackLosesOnlyItsOwnData(_ work: HostileWork)
     throws
   {
     let original = try work.prepare()

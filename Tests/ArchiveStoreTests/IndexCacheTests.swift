@@ -101,8 +101,8 @@ struct IndexCacheTests {
     #expect(try copies().count == 1)
   }
 
-  /// Each byte of a copy is flipped, each length truncated: the copy is replaced, and all blobs are
-  /// found.
+  /// Each byte of a copy is flipped, and the copy is truncated at each length: it is replaced, and
+  /// all blobs are found.
   @Test func damagedCopyIsReplaced() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
@@ -126,7 +126,7 @@ struct IndexCacheTests {
     }
   }
 
-  /// A copy changed in place with its old modification time is detected by its change time.
+  /// A copy that is modified, but keeps its modification time, is detected by its change time.
   @Test func changedCopyIsNotTrusted() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
@@ -143,7 +143,7 @@ struct IndexCacheTests {
     #expect(indexLoads() == 1)
   }
 
-  /// Returns the current verification notes of all copies.
+  /// Returns the verification notes of all copies, updated to the current file status.
   private func notes(_ cache: IndexCache) throws -> [IndexCache.VerifiedCopies.Note] {
     let directory = try Directory.open(path: path)
     let known = try #require(
@@ -153,7 +153,7 @@ struct IndexCacheTests {
     }
   }
 
-  /// Returns how many of the copies need not be verified again.
+  /// Returns the number of copies that need not be verified again.
   private func trusted(
     _ notes: [IndexCache.VerifiedCopies.Note], _ cache: IndexCache
   ) throws -> Int {
@@ -164,8 +164,8 @@ struct IndexCacheTests {
     }
   }
 
-  /// A copy that was damaged although its note says that it is intact is detected after the notes
-  /// are invalidated, at once or in advance.
+  /// A damaged copy that its note describes as intact is detected once the notes are invalidated,
+  /// with or without a prefetch of the verification.
   @Test(arguments: [false, true]) func invalidatedCopyIsVerifiedAgain(isAhead: Bool) throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
@@ -182,8 +182,8 @@ struct IndexCacheTests {
     #expect(try isMapped(cache))
   }
 
-  /// A copy verified in advance is not verified again by the next invalidation, but by those after
-  /// it.
+  /// A copy whose verification was prefetched is not verified again after the next invalidation,
+  /// but after later ones.
   @Test func copyIsVerifiedOnceForEachInvalidation() throws {
     for number in 1...3 {
       let bytes = SeededBytes.some(seed: UInt64(number), count: 300_000 / (number * number))
@@ -205,9 +205,9 @@ struct IndexCacheTests {
     #expect(try trusted(notes, cache) == notes.count)
   }
 
-  /// Without notes, or with damaged ones or those of another boot, copies are checked against their
-  /// IDs again, and not read from the repository. Only the note says what the copy of an encrypted
-  /// object is expected to be.
+  /// If the notes are missing, damaged or from another boot, copies are verified against their ids
+  /// instead of being read from the repository. Copies of encrypted objects are read again, because
+  /// only a note contains their expected hash.
   @Test func damagedNotesOnlyCauseAVerification() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
@@ -254,7 +254,8 @@ struct IndexCacheTests {
     #expect(try cache.status(name).kind == .file)
   }
 
-  /// Whichever call of the cache fails, correct data is read. `make test` tests a sample.
+  /// Each system call of the cache fails in turn, and correct data is read. `make test` tests a
+  /// sample.
   @Test func everyFailedSystemCallIsHarmless() throws {
     let snapshot = try repository.back(up: files)
     let counting = Faults.Plan(at: .max, number: 28)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Damaged or missing index objects: the contents recorded in the packs are used.
+/// Damaged or missing index objects: the packs' own tables are used instead.
 struct IndexDamageTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -15,7 +15,7 @@ struct IndexDamageTests {
   private let many = (0..<20).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 300)) }
   private let few = [("few", SeededBytes.some(seed: 99, count: 700))]
 
-  /// Makes two backups whose sizes give each its own index object.
+  /// Makes two backups whose sizes are such that their index objects are not merged.
   init() throws {
     repository = try Repository.create(in: storage, program: "test")
     first = try repository.back(up: many)
@@ -54,7 +54,7 @@ struct IndexDamageTests {
       try storage.remove(path)
       try storage.makeDirectories([path.name], in: path.directory)
     case .newer:
-      // A future version, under the hash of its bytes.
+      // An object of a future version, stored under the hash of its bytes.
       var bytes = try storage.load(path, limit: 1 << 20)
       bytes[8] = 2
       try storage.remove(path)
@@ -102,7 +102,7 @@ struct IndexDamageTests {
 
   private func size(_ path: ObjectPath) throws -> UInt64 { try storage.status(path)?.size ?? 0 }
 
-  /// Without the index a damaged pack loses only its contents.
+  /// Without an index, a damaged pack loses only its own contents.
   @Test func damagedPackLosesOnlyItsContents() throws {
     let reader = try repository.beginReading()
     let blob = BlobID(kind: .data, digest: Blake2b.hash(few[0].1))
@@ -114,8 +114,8 @@ struct IndexDamageTests {
     #expect(storeError { try other.bytes(at: "few", in: second) }?.kind == .damaged)
   }
 
-  /// Blobs named only by a damaged index object are stored again, so that the new snapshot does not
-  /// need the old packs.
+  /// Blobs that only a damaged index object names are stored again, so that the new snapshot does
+  /// not need the old packs.
   @Test(arguments: [Damage.removed, .flipped, .cut])
   func writerDoesNotRelyOnADamagedIndex(_ kind: Damage) throws {
     let old = try RepositoryListing.packs(storage)
@@ -136,7 +136,7 @@ struct IndexDamageTests {
     #expect(found.costs.values.contains { $0.contains(second.id) })
   }
 
-  /// The damaged object stays until a repair: merging does not change it.
+  /// A damaged object is not merged, but stays until a repair.
   @Test func damagedIndexIsNotMerged() throws {
     let paths = try indexes()
     for path in paths { try damage(path, .flipped) }
@@ -158,14 +158,14 @@ struct IndexDamageTests {
     }
   }
 
-  /// Unused packs do not make the index damaged.
-  @Test func packsOfAnInterruptedRunAreNoDamage() throws {
+  /// Unused packs do not mean that the index is damaged.
+  @Test func packsOfAnInterruptedRunAreNotDamage() throws {
     let before = try indexes().map { ($0, try storage.load($0, limit: 1 << 20)) }
     let session = try repository.beginWriting()
     _ = try session.storeFile(logicalPath: "folders/x/y", bytes: [1, 2, 3])
     try session.checkpoint()
     session.abandon()
-    // As if the run had ended between its packs and its index.
+    // As if the run had ended after storing its packs and before storing its index.
     for path in try indexes() { try storage.remove(path) }
     for (path, bytes) in before { try storage.put(bytes, path) }
     let found = try Checked(repository, .everything)
@@ -173,7 +173,7 @@ struct IndexDamageTests {
   }
 }
 
-/// Blobs in two packs.
+/// Blobs that are in two packs.
 struct SecondCopyTests {
   private let storage = WatchedStorage(MemoryStorage())
   private let repository: Repository
@@ -221,7 +221,7 @@ struct SecondCopyTests {
     #expect(storeError { try repository.beginReading().readBlob(blob) }?.kind == .damaged)
   }
 
-  /// The same without any index.
+  /// The same without an index.
   @Test func intactCopyOfABlobIsUsedWithoutAnIndex() throws {
     let positions = try positions()
     for id in try RepositoryListing.indexes(storage) {
@@ -259,7 +259,7 @@ struct SecondCopyTests {
   }
 }
 
-/// The time that a missing pack costs a reader.
+/// The cost of a missing pack for a reader.
 struct GonePackTests {
   @Test func indexIsListedOnceForAMissingPack() throws {
     let storage = WatchedStorage(MemoryStorage())

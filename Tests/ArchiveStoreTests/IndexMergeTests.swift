@@ -4,7 +4,7 @@ import Testing
 @testable import ArchiveStore
 
 struct IndexMergePlanTests {
-  /// Returns the sizes after a plan is executed, if no entry is in two objects.
+  /// Returns the sizes after a plan is carried out, if no entry is in two objects.
   private func left(_ sizes: [Int], _ plan: IndexMerge.Plan) -> [Int] {
     let merged = Set(plan.groups.joined())
     let others = sizes.indices.filter { !merged.contains($0) }.map { sizes[$0] }
@@ -47,7 +47,7 @@ struct IndexMergeTests {
       frames: [FrameLocation(offset: UInt64(number), stored: 2000, plain: 4 << 20)])
   }
 
-  /// Makes an object over some packs, with blobs in them.
+  /// Makes an index object of some packs and the blobs in them.
   private static func object(
     _ packs: [Int], _ blobs: [(blob: Int, pack: Int)], kind: BlobKind = .data
   ) throws -> IndexObject {
@@ -114,8 +114,8 @@ struct IndexMergeTests {
     }
   }
 
-  /// Entries of a missing pack are dropped if the blob is in another pack, and kept as evidence
-  /// otherwise.
+  /// The entries of a missing pack are dropped if the blob is in another pack. Otherwise they are
+  /// kept as a record of the loss.
   @Test func entriesOfMissingPacksAreDropped() throws {
     let objects = [
       try Self.object([1], [(1, 1), (2, 1)]), try Self.object([2], [(1, 2)]),

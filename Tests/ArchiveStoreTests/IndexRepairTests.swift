@@ -18,7 +18,7 @@ struct IndexRepairTests {
     }
   }
 
-  /// Makes two backups whose sizes give each its own index object.
+  /// Makes two backups whose sizes are such that their index objects are not merged.
   init() throws {
     storage = WatchedStorage(memory)
     repository = try Repository.create(in: storage, program: "test")
@@ -34,7 +34,7 @@ struct IndexRepairTests {
     try memory.change(RepositoryLayout.tested.index(id)) { $0[$0.count - 20] ^= 1 }
   }
 
-  /// Expects everything to be found with the index alone, without remarks.
+  /// Expects that everything is found with the index alone, without remarks.
   private func expectWhole(_ what: String = "") throws {
     let found = try Checked(repository, .everything)
     #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(what): \(found.findings)")
@@ -78,7 +78,8 @@ struct IndexRepairTests {
     #expect(try indexes() == now && changes.isEmpty, "\(changes)")
     let report = try repair()
     #expect(report.packs == dry.packs && report.blobs == dry.blobs && report.written.count == 1)
-    // An object rebuilt with the same bytes is written and not removed; a dry run reports the same.
+    // An object that is rebuilt with the same bytes is written but not removed; a dry run reports
+    // the same.
     #expect(dry.removed == report.removed)
     #expect(Set(report.removed).isDisjoint(with: report.written))
     #expect(Set(report.removed + report.written).isSuperset(of: damaged))
@@ -86,7 +87,7 @@ struct IndexRepairTests {
     try expectWhole("\(numbers)")
     #expect(try repair().isIdle)
     #expect(try memory.list(RepositoryLayout.leases).isEmpty)
-    // A writer relies on it again.
+    // A writer relies on the packs again.
     let session = try repository.beginWriting()
     #expect(session.contains(BlobID(kind: .data, digest: Blake2b.hash(files[0][3].1))))
     session.abandon()
@@ -101,8 +102,9 @@ struct IndexRepairTests {
     try expectWhole()
   }
 
-  /// As long as a pack is unreadable, a damaged object may be the last one that names it: it stays.
-  @Test func nothingIsRemovedBesideAnUnreadablePack() throws {
+  /// A damaged object stays as long as a pack is unreadable, since it may be the only one that
+  /// names the pack.
+  @Test func nothingIsRemovedIfAPackIsUnreadable() throws {
     let damaged = try #require(try indexes().first)
     let object = try IndexObject.open(damaged, from: memory)
     let pack = object.pack(0).id
@@ -137,8 +139,8 @@ struct IndexRepairTests {
     #expect(try repair().packs == 4)
   }
 
-  /// Packs are read for an hour: neither the lease nor the prune lease expires, because both
-  /// heartbeats are written each minute.
+  /// Packs are read for an hour: neither the lease nor the prune lease expires, because their
+  /// heartbeats are written every minute.
   @Test func bothLeasesAreTouchedWhilePacksAreRead() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     let clock = Atomic<Int>(0)
@@ -155,12 +157,12 @@ struct IndexRepairTests {
     let report = try repair.run()
     storage.state.withLock { $0.action = nil }
     #expect(report.packs == 4)
-    // Both once when they are taken, and once more for each pack that took a minute.
+    // Each is touched once when it is taken, and once for each pack that took a minute.
     let alive = touches.withLock { $0 }.count { $0 == "touch alive" }
     #expect(alive >= 2 + 2 * 4, "\(touches.withLock { $0 })")
   }
 
-  /// Another program takes the prune lease while packs are read: nothing is written.
+  /// Another program takes the prune lease while packs are read: the repair writes nothing.
   @Test func repairStopsWhenThePruneLeaseIsLost() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     let clock = Atomic<Int>(0)
@@ -196,7 +198,7 @@ struct IndexRepairTests {
     #expect(try self.repair(dry: dry).packs == 4)
   }
 
-  /// Each call fails, once or permanently, as after a kill: readable data stays readable, and the
+  /// Each call fails, once or permanently (as after a kill): readable data stays readable, and the
   /// next repair completes the work.
   @Test(arguments: [false, true]) func repairSurvivesEveryFailedStorageCall(failsRepeatedly: Bool)
     throws

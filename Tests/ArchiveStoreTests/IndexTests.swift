@@ -8,7 +8,7 @@ import Testing
 struct IndexTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
-  /// Makes an index of `blobs` data blobs, and of a tree and a list, in two packs.
+  /// Makes an index of `blobs` data blobs, a tree and a list, in two packs.
   private static func builder(blobs: Int) -> IndexBuilder {
     var builder = IndexBuilder()
     builder.packs = [
@@ -54,7 +54,7 @@ struct IndexTests {
     }
   }
 
-  /// A file with the bytes of a tree is not found as a tree.
+  /// A file with the bytes of a tree is never found as a tree.
   @Test func blobIsFoundOnlyAsItsKind() throws {
     let object = try open(Self.builder(blobs: 5).encode())
     #expect(object.find(BlobID(kind: .tree, digest: Self.digest(0)))?.length == 99)
@@ -106,7 +106,7 @@ struct IndexTests {
     #expect(error?.code == .damaged)
   }
 
-  /// A large object is read in pieces with the same result, and a damaged one is refused.
+  /// A large object is read in several pieces with the same result, and a damaged one is refused.
   @Test(arguments: [1000, 1 << 20, 4 << 20]) func largeIndexIsReadInPieces(length: Int) throws {
     let storage = MemoryStorage()
     _ = try Repository.create(in: storage, program: "test")
@@ -129,7 +129,7 @@ struct IndexTests {
     #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .missing)
   }
 
-  /// Any byte may be changed by an attacker who recomputes the ID.
+  /// An attacker may change any byte and recompute the id.
   @Test func everyFlippedByteIsRefusedOrHarmless() throws {
     let bytes = Self.builder(blobs: 20).encode()
     var refused = 0

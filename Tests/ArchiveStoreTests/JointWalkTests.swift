@@ -5,14 +5,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Several trees walked together, compared with separate walks.
+/// Joint walks of several trees, compared with separate walks.
 struct JointWalkTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Makes a tree of nested directories whose entries are the same in all variants of a seed, with
+  /// Makes a tree of nested directories. Variants with the same seed have the same entries, with
   /// few exceptions.
   private func makeTree(
     _ session: WritingSession, depth: Int, names: Int, variant: UInt64, _ random: inout SeededBytes
@@ -21,7 +21,7 @@ struct JointWalkTests {
     for number in 0..<names {
       let name = ByteString("\(number)" + (number % 3 == 0 ? "" : "-\(number % 7)"))
       let chance = random.next() % 16
-      // The entries that differ between variants.
+      // Entries that differ between variants.
       if chance == variant % 16 { continue }
       let modified = Timestamp(seconds: chance == (variant + 1) % 16 ? Int64(variant) : 7)
       if depth > 0, number % 4 == 0 {
@@ -89,7 +89,7 @@ struct JointWalkTests {
     }
   }
 
-  /// Directories of many pages: exactly the common pages are skipped.
+  /// Directories of many pages: exactly the pages that all trees share are skipped.
   @Test func commonPagesAreSkipped() throws {
     let session = try repository.beginWriting()
     let all = (0..<9000).map { number in
@@ -118,7 +118,7 @@ struct JointWalkTests {
     #expect(count == 9001)
   }
 
-  /// Common subtrees are not read: they may even be missing.
+  /// Subtrees that all trees share are not read, and may even be missing.
   @Test func commonSubtreesAreNotRead() throws {
     var session = try repository.beginWriting()
     let same = try session.storeTree([TreeEntry(name: "deep", node: .fifo)])
@@ -172,7 +172,7 @@ struct JointWalkTests {
     }
   }
 
-  /// Excessive depth is reported once, and does not end the walk.
+  /// Excessive depth is reported once, and does not stop the walk.
   @Test func deepTreesAreDamage() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([])
@@ -193,8 +193,8 @@ struct JointWalkTests {
 
   // MARK: - Many trees
 
-  /// Trees whose root differs in each, and has subdirectories that are the same in all: with and
-  /// without memory for the pages of the outer directories.
+  /// The trees have different roots, and share all subdirectories: with and without memory for the
+  /// pages of the outer directories.
   @Test(arguments: [0, TreeWalk.budget]) func directoriesOfManyTreesAreMerged(budget: Int) throws {
     let session = try repository.beginWriting()
     let below = try (0..<20).map { number in
@@ -228,8 +228,8 @@ struct JointWalkTests {
     #expect(found["changed"]?.map(\.trees) == (0..<30).map { [2 * $0, 2 * $0 + 1] })
   }
 
-  /// The memory depends on the distinct entries, so a thousand snapshots of a large directory need
-  /// not be read again after each of its subdirectories.
+  /// Memory is used only for distinct entries, so a large directory of a thousand snapshots stays
+  /// in memory and is not read again after each of its subdirectories.
   @Test func mergedDirectoriesCountDistinctEntriesOnly() throws {
     let common = (0..<500).map { TreeEntry(name: ByteString("name \($0)"), node: .fifo) }
       .sorted { $0.name < $1.name }

@@ -7,13 +7,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Key files: which ones open a repository, and how its keys are changed.
+/// Key files: which of them open a repository, and how keys are added, changed and removed.
 struct KeyFileTests {
   private let storage = MemoryStorage()
   private let identity = AgeIdentity()
   private let repository: Repository
 
-  /// Makes a repository with the key `first`, which the passphrase `correct` opens.
+  /// Makes a repository with the key `first`, whose passphrase is `correct`.
   init() throws {
     repository = try Repository.create(
       in: storage, program: "test",
@@ -21,7 +21,7 @@ struct KeyFileTests {
     try save("first", "correct")
   }
 
-  /// The cost of scrypt in these tests.
+  /// The scrypt work factor in these tests.
   private static let workFactor = 2
 
   private static func passphrase(_ text: String) throws -> AgePassphrase {
@@ -79,14 +79,14 @@ struct KeyFileTests {
     #expect(storeError { try unlock("wrong") }?.reason.contains("any of its 3 key files") == true)
   }
 
-  /// Writes key files that the passphrase `other` opens.
+  /// Writes key files with the passphrase `other`.
   private func store(_ names: some Sequence<String>) throws {
     let file = KeyFile(of: repository.id, identity: identity, recipients: [identity.recipient])
     let bytes = try file.encrypted(with: Self.passphrase("other"), workFactor: Self.workFactor)
     for name in names { try store(bytes, as: name) }
   }
 
-  /// The file of this host is tried first, then the others by name.
+  /// The key file of this host is tried first, then the others by name.
   @Test func keyOfThisHostIsTriedFirst() throws {
     try store(["b", "a", "z"])
     #expect(try unlock("other").keyName == "a")
@@ -94,7 +94,7 @@ struct KeyFileTests {
     #expect(try unlock("other").keyName == Repository.hostKeyName)
   }
 
-  /// At most 16 intact files are tried, which the error says.
+  /// At most 16 intact files are tried, and the error says so.
   @Test func seventeenthKeyIsNotTried() throws {
     // Damaged files are skipped, and do not count.
     for number in 0..<20 { try store([0], as: "a\(number)") }
@@ -132,7 +132,7 @@ struct KeyFileTests {
     #expect(error.reason.contains("'keys/copied.age' cannot be used: it belongs to another"))
   }
 
-  /// Files that are no keys, with a part of the reason.
+  /// Invalid key files, each with a part of the expected reason.
   private func damagedFiles() throws -> [(bytes: [UInt8], reason: String)] {
     let good = try load("first")
     let known = AgeFile.headCount(in: good.span)
@@ -177,8 +177,8 @@ struct KeyFileTests {
       + #""identity":"\#(secret)","recipients":\#(recipients)}"#
   }
 
-  /// A damaged file beside an intact one is skipped. Alone it is named with the reason, and no
-  /// passphrase opens the repository.
+  /// A damaged file beside an intact one is skipped. If it is the only one, the error names it and
+  /// its damage.
   @Test func damagedKeyIsSkippedAndNamed() throws {
     for (bytes, reason) in try damagedFiles() {
       try store(bytes, as: "0")
@@ -193,7 +193,7 @@ struct KeyFileTests {
     }
   }
 
-  @Test func otherNamesAreNoKeys() throws {
+  @Test func filesWithOtherNamesAreNotKeys() throws {
     let good = try load("first")
     for name in [".hidden.age", "key", "key.age.tmp", "-a.age", "a b.age"] {
       try storage.save(
@@ -202,7 +202,7 @@ struct KeyFileTests {
     #expect(try names() == ["first"])
   }
 
-  /// Without an intact key file the passphrase is not requested.
+  /// Without an intact key file, the passphrase is not requested.
   @Test func passphraseIsNotRequestedUnnecessarily() throws {
     for bytes in [nil, Array("garbage".utf8)] as [[UInt8]?] {
       if let bytes {
@@ -226,14 +226,14 @@ struct KeyFileTests {
     }
   }
 
-  /// The recipients of `repository.json` are not authenticated.
+  /// The recipients in `repository.json` are not authenticated, so they must not be used.
   @Test func recipientsAreThoseOfTheKeyFile() throws {
     let intruder = AgeIdentity()
     let keys = try unlock("correct", recipients: [identity.recipient, intruder.recipient])
     #expect(keys.recipients == [identity.recipient])
   }
 
-  /// Signers are in the key file that was changed with its passphrase.
+  /// Trusted signers are stored in the key file of the given passphrase.
   @Test func keyFileHasTheTrustedSigners() throws {
     let signer = SigningKey().signer
     let passphrase = try Self.passphrase("correct")
@@ -243,7 +243,7 @@ struct KeyFileTests {
     #expect(try opened.saveSigners())
     #expect(try unlock("correct").signers == [signer: "nas, \"first\""])
     #expect(try !repository.saveSigners())
-    // A key that is added has them, too.
+    // A new key file contains them as well.
     try opened.saveKey(
       "second", passphrase: Self.passphrase("horse"), isReplacing: false,
       workFactor: Self.workFactor)
@@ -267,7 +267,7 @@ struct KeyFileTests {
 
   // MARK: - Older identities
 
-  /// A key file after a rotation: every identity is read, and the repository's own is the first.
+  /// A key file after a rotation: all identities are read, and the current one is the first.
   @Test func olderIdentitiesAreRead() throws {
     let older = [AgeIdentity(), AgeIdentity()]
     for count in 0...2 {
@@ -285,7 +285,7 @@ struct KeyFileTests {
     }
   }
 
-  /// The members may have another order, and an older identity must be a text that is one.
+  /// The members may be in any order, and an older identity must be a valid one.
   @Test func olderIdentitiesAreChecked() throws {
     let other = AgeIdentity()
     let (own, older) = (Self.secret(identity), Self.secret(other))
@@ -374,7 +374,8 @@ struct KeyFileTests {
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// A key file with an intact header may be damaged behind it: what opened the repository stays.
+  /// A key file with an intact header may be damaged further on, so the key that opened the
+  /// repository must not be removed.
   @Test func keyThatOpenedTheRepositoryIsNotRemoved() throws {
     try store(Array(load("first").dropLast(5)), as: "second")
     let passphrase = try Self.passphrase("correct")
@@ -386,7 +387,7 @@ struct KeyFileTests {
     #expect(storeError { try locked.removeKey("first") }?.code == .keyRequired)
   }
 
-  /// The identity of a person who can read is not copied into the store.
+  /// The identity of another recipient must not be copied into the store.
   @Test func identityOfAnotherRecipientIsNotStored() throws {
     let other = AgeIdentity()
     let storage = MemoryStorage()
@@ -403,7 +404,7 @@ struct KeyFileTests {
   }
 
   @Test func lastKeyIsNotRemoved() throws {
-    // A damaged file opens nothing, so it does not count.
+    // A damaged file opens nothing, so it does not count as a key.
     try store(Array("garbage".utf8), as: "second")
     let error = storeError { try repository.removeKey("first") }
     #expect(error?.code == .invalid)
@@ -413,8 +414,8 @@ struct KeyFileTests {
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// Another program that removes objects excludes the removal of keys, so that two programs do not
-  /// remove the last two keys.
+  /// A key is not removed while another program removes objects, so that two programs cannot remove
+  /// the last two keys.
   @Test func removalsExcludeEachOther() throws {
     try save("second", "horse")
     let lease = try Lease(storage)
@@ -425,7 +426,8 @@ struct KeyFileTests {
     try repository.removeKey("second")
   }
 
-  /// While one program writes a key, no other one adds the same key, or changes or removes any.
+  /// While one program writes a key, no other one can add the same key, or change or remove any
+  /// key.
   @Test(arguments: [false, true]) func changesExcludeEachOther(_ isReplacing: Bool) throws {
     if isReplacing { try save("second", "horse") }
     let watched = WatchedStorage(storage)
@@ -453,7 +455,7 @@ struct KeyFileTests {
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// A passphrase that was changed meanwhile does not open the repository again.
+  /// Saving signers must not make a replaced passphrase valid again.
   @Test func signersAreNotWrittenWithAnOldPassphrase() throws {
     let passphrase = try Self.passphrase("correct")
     let opened = try Repository.open(storage, key: .passphrase({ passphrase }))
@@ -495,8 +497,8 @@ struct KeyFileTests {
     #expect(try locked.keyEntries().count == 1)
   }
 
-  /// Returns a copy of the repository, opened with the passphrase `correct`, of which all calls
-  /// fail from a number on.
+  /// Returns a copy of the repository, opened with the passphrase `correct`, whose calls fail from
+  /// a number on.
   private func failingCopy(
     at number: Int
   ) throws -> (copy: MemoryStorage, watched: WatchedStorage, opened: Repository) {
@@ -508,7 +510,7 @@ struct KeyFileTests {
     return (copy, watched, opened)
   }
 
-  /// Whichever call fails, one of the two passphrases opens the repository.
+  /// Each call fails in turn: afterwards exactly one of the two passphrases opens the repository.
   @Test func interruptedChangeLeavesAKey() throws {
     let identities = [try #require(unlock("correct").identities.first)]
     for number in 1... {
@@ -528,7 +530,8 @@ struct KeyFileTests {
     }
   }
 
-  /// Whichever call fails while a key is added or removed, the key that stays opens the repository.
+  /// Each call fails in turn while a key is added or removed: the other key still opens the
+  /// repository.
   @Test(arguments: [false, true]) func interruptedAdditionAndRemovalLeaveAKey(
     isRemoval: Bool
   ) throws {
@@ -542,7 +545,7 @@ struct KeyFileTests {
           workFactor: Self.workFactor)
       }
       #expect(try unlock("correct", in: copy).identities.count == 1, "call \(number)")
-      // The other one opens it or does not, and is never damaged.
+      // The added or removed key either opens the repository or does not, but is never damaged.
       if let other = storeError({ try unlock("horse", in: copy) }) {
         #expect(other.code == .wrongKey && !other.reason.contains("cannot be used"), "\(other)")
       }

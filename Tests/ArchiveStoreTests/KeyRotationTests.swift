@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Rotation of the identity and the recipients, and rewrapping: after an interruption at any call
-/// of the storage the old or the new key opens the repository, and every snapshot is complete.
+/// of the storage, the old or the new key opens the repository, and every snapshot is complete.
 struct KeyRotationTests {
   private let lab: RotationLab
 
@@ -23,11 +23,11 @@ struct KeyRotationTests {
     #expect(!added.isEmpty)
     for path in added { #expect(try !lab.opens(path, with: lab.recovery), "\(path)") }
     try lab.expectWhole("after the rotation", snapshots: 3)
-    // The identities that were saved as the recovery key open everything, too.
+    // The identities that were saved as the recovery key also open everything.
     try lab.expectWhole("by the recovery key", snapshots: 3, key: .identities(rotation.identities))
   }
 
-  /// The recovery key from before opens nothing new, and the error says why.
+  /// The old recovery key does not open new objects, and the error says why.
   @Test func oldRecoveryKeyIsRefused() throws {
     _ = try lab.rotate()
     let error = storeError { try Repository.open(lab.memory, key: .identities([lab.recovery])) }
@@ -52,7 +52,7 @@ struct KeyRotationTests {
     try lab.expectWhole("after four rotations")
   }
 
-  /// Members that another program has added to `repository.json` stay.
+  /// Members of `repository.json` that another program has added are kept.
   @Test func unknownMembersStay() throws {
     try lab.memory.change(RepositoryLayout.settings) { text in
       text = Array(
@@ -80,7 +80,7 @@ struct KeyRotationTests {
     #expect(storeError { try lab.rewrap() }?.reason == "it is a mirror")
   }
 
-  /// The recovery key is saved before anything is written.
+  /// The recovery key is saved before anything is written, so if that fails, nothing changes.
   @Test func failedPreparationChangesNothing() throws {
     let before = try lab.memory.load(RepositoryLayout.settings, limit: 1 << 20)
     let opened = try lab.open()
@@ -127,7 +127,7 @@ struct KeyRotationTests {
 
   // MARK: - Programs that began before a rotation
 
-  /// A program that opened the repository before the rotation writes nothing after it.
+  /// A program that opened the repository before the rotation cannot write after it.
   @Test func recipientsAreCheckedUnderTheLease() throws {
     let opened = try lab.open()
     _ = try lab.rotate()
@@ -142,7 +142,7 @@ struct KeyRotationTests {
     #expect(try lab.memory.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// One that has its lease may finish: the older identities stay until it has ended.
+  /// A program that already has its lease may finish: the older identities stay until it has ended.
   @Test func runningWriterKeepsTheOlderIdentities() throws {
     let opened = try lab.open()
     let session = try opened.beginWriting()
@@ -160,7 +160,7 @@ struct KeyRotationTests {
 
   // MARK: - Key files
 
-  /// A key file that is added has the older identities; without them it would not open all objects.
+  /// A new key file contains the older identities; without them it would not open all objects.
   @Test func addedKeyHasTheOlderIdentities() throws {
     let rotation = try lab.rotate()
     let newest = try Repository.open(
@@ -201,7 +201,7 @@ struct KeyRotationTests {
     #expect(try RepositoryPrune(opened).run().plan.isIdle)
   }
 
-  /// The recovery key rewraps as well; only a passphrase can change its key file.
+  /// A rewrap can use the recovery key, but needs a passphrase to change the key file.
   @Test func identitiesRewrap() throws {
     let rotation = try lab.rotate()
     let newest = try Repository.open(
@@ -214,10 +214,10 @@ struct KeyRotationTests {
     try lab.expectNothingOpens(with: lab.recovery)
   }
 
-  /// A damaged object stays, and with it the older identities.
+  /// A damaged object is kept, and so are the older identities that it needs.
   @Test func damagedPackStays() throws {
     _ = try lab.rotate()
-    // The largest pack has no trees, without which it would be unknown what is needed.
+    // The largest pack contains no trees; without trees it would be unknown which blobs are needed.
     let sizes = try RepositoryListing.packSizes(lab.open().storage)
     let pack = try #require(sizes.max { $0.value < $1.value }).key
     let path = RepositoryLayout(isEncrypted: true).pack(pack)
@@ -231,8 +231,8 @@ struct KeyRotationTests {
     try lab.expectWhole("after the pack is intact again")
   }
 
-  /// A rewrap that is killed while it removes old snapshots must not be the only one that knows
-  /// which new ones replace them.
+  /// The new ids must be recorded before old snapshots are removed, so that they are not lost if
+  /// the rewrap is killed.
   @Test func newIdsAreKnownBeforeOldSnapshotsAreRemoved() throws {
     let old = try Set(lab.open().snapshots().snapshots.map(\.id))
     _ = try lab.rotate()
@@ -247,12 +247,13 @@ struct KeyRotationTests {
     #expect(Set(named.keys) == old)
     let present = try Set(lab.open().snapshots().snapshots.map(\.id))
     #expect(present == old.union(named.values) && present.count == 2 * old.count)
-    // The next one names the same.
+    // The next rewrap reports the same ids.
     let report = try lab.rewrap()
     #expect(report.snapshots == named && report.isComplete)
   }
 
-  /// The space that a rewrap may use on a full volume is reserved again, as by a prune.
+  /// A rewrap may use the reserved space of a full volume, and reserves it again at the end, as a
+  /// prune does.
   @Test func rewrapRestoresTheReserve() throws {
     _ = try lab.rotate()
     try lab.memory.remove(RepositoryLayout.reserve)
@@ -260,8 +261,8 @@ struct KeyRotationTests {
     #expect(try lab.memory.status(RepositoryLayout.reserve)?.size == 4 << 20)
   }
 
-  /// Copies name the ids from before a rewrap. They are found in both directions, and a new
-  /// snapshot is copied.
+  /// Copies contain the ids from before a rewrap. They are still recognized in both directions, and
+  /// a new snapshot is copied.
   @Test func copiesFromBeforeARewrapAreFound() throws {
     let target = try Repository.create(in: MemoryStorage(), program: "test", keys: nil)
     #expect(try CopyFixture.copy(lab.open(), target).copied.count == 2)
@@ -278,9 +279,9 @@ struct KeyRotationTests {
     #expect(try target.snapshots().snapshots.count == 3)
   }
 
-  /// A store may add a snapshot without a signature whose content is that of a signed one. Its copy
-  /// is not taken for the copy of the genuine snapshot, as long as both exist.
-  @Test func copyOfAnotherSnapshotWithTheSameContentIsNone() throws {
+  /// A store may add an unsigned snapshot with the content of a signed one. As long as both exist,
+  /// a copy of the unsigned one does not count as a copy of the genuine one.
+  @Test func copyOfAnUnsignedSnapshotIsNotThatOfTheSignedOne() throws {
     let target = try Repository.create(in: MemoryStorage(), program: "test", keys: nil)
     var opened = try lab.open()
     let key = SigningKey()
@@ -309,7 +310,7 @@ struct KeyRotationTests {
       copy.watched.fail(at: nil)
       try copy.expectWhole("call \(number)")
       var report = try copy.later { try copy.rewrap() }
-      // A lease without a heartbeat is given an hour.
+      // A lease without a heartbeat expires an hour after it was first seen.
       if !report.isComplete { report = try copy.later { try copy.rewrap() } }
       #expect(report.isComplete, "call \(number): \(report.left), \(report.damaged)")
       try copy.expectWhole("call \(number), after the next rewrap", snapshots: 3)
@@ -330,7 +331,7 @@ private struct RotationLab {
   let passphrase: AgePassphrase
   private let clock: TestClock
 
-  /// The cost of scrypt in these tests.
+  /// The scrypt work factor in these tests.
   static let workFactor = 2
 
   init() throws {
@@ -360,7 +361,7 @@ private struct RotationLab {
     return try Repository.open(storage ?? memory, key: .passphrase({ passphrase }))
   }
 
-  /// The files of the snapshot with a number.
+  /// The files of the snapshot with this number.
   static func files(_ number: Int) -> [(name: String, bytes: [UInt8])] {
     PruneFixture.files((number * 2)..<(number * 2 + 4))
   }
@@ -378,7 +379,7 @@ private struct RotationLab {
     try KeyRewrap(open(), isDry: isDry, workFactor: Self.workFactor).run()
   }
 
-  /// Runs a step when the leases of a program that ended have expired.
+  /// Runs a step after the leases of a program that ended have expired.
   func later<Result>(_ step: () throws -> Result) throws -> Result {
     for _ in 0..<3 {
       clock.advance(by: 3700)
@@ -428,9 +429,9 @@ private struct RotationLab {
     return payloads
   }
 
-  /// Expects that the first two snapshots, in any number of copies, are complete.
+  /// Expects the first two snapshots, of which there may be several copies, to be complete.
   ///
-  /// - Parameter snapshots: the number of all snapshots; nil if it may be any.
+  /// - Parameter snapshots: the expected number of all snapshots; nil for any.
   func expectWhole(
     _ what: String, snapshots: Int? = nil, key: KeySource? = nil,
     _ location: SourceLocation = #_sourceLocation

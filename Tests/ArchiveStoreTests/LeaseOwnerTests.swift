@@ -6,8 +6,8 @@ import Testing
 @testable import ArchiveStore
 
 extension LeaseStatus.Owner {
-  /// The sign of this process with another start time: that of one that had its number before, and
-  /// has ended.
+  /// The sign of an ended process that had the process number of this one: it has an earlier start
+  /// time.
   static func earlierSign() throws -> ByteString {
     let start = try #require(Processes.startTime(of: Host.processID))
     let end = "-\(String(start, radix: 16))"
@@ -49,7 +49,7 @@ struct LeaseOwnerTests {
     let owner = try #require(LeaseStatus.Owner(ByteString(sign)))
     #expect(owner.host == host && owner.process == 7)
     #expect((owner.mark == nil) == sign.hasSuffix(host))
-    // That of another host, whose processes are not known here.
+    // The mark is one of another host, whose processes are unknown here.
     #expect(owner.mark?.presence(of: Host.processID) ?? .unknown == .unknown)
   }
 
@@ -60,7 +60,7 @@ struct LeaseOwnerTests {
   }
 
   /// A program that was killed a moment ago has a recent heartbeat.
-  @Test func aProgramThatEndedIsNotCalledRunning() throws {
+  @Test func aProgramThatEndedIsNotReportedAsRunning() throws {
     #expect(try makeLease(LeaseStatus.Owner.earlierSign()).presence == .ended)
     let found = try Checked(repository, .trees)
     #expect(found.damaged.isEmpty)
@@ -77,8 +77,8 @@ struct LeaseOwnerTests {
     #expect(report.waitingFor == [lease.name] && report.endedLeases.isEmpty)
   }
 
-  /// Packs that a killed program may need stay for an hour, whatever is known of the program: it is
-  /// only reported.
+  /// Packs that a killed program may need stay for an hour, even if it is known to have ended: that
+  /// is only reported.
   @Test func aPruneStillWaitsForAProgramThatEnded() throws {
     let lease = try makeLease(LeaseStatus.Owner.earlierSign())
     let snapshot = try repository.back(up: [("a", [1, 2, 3])])

@@ -33,7 +33,7 @@ struct LeaseTests {
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// The heartbeat is written once a minute, however often this is requested.
+  /// The heartbeat is written once a minute, however often it is requested.
   @Test func leaseIsTouchedEachMinute() throws {
     let clock = Atomic<Int>(1_000)
     let watched = WatchedStorage(storage)
@@ -48,9 +48,9 @@ struct LeaseTests {
     lease.release()
   }
 
-  /// A prune that finds no heartbeat, because the program removes its lease at this moment, writes
-  /// one: a sign that the program does not know of. The directory is removed nevertheless.
-  @Test func leaseIsRemovedWhileAPruneLooksAtIt() throws {
+  /// While the program removes its lease, a prune that finds no heartbeat may add one, which the
+  /// program does not know. The directory is removed nevertheless.
+  @Test func leaseIsRemovedWhileAPruneInspectsIt() throws {
     let watched = WatchedStorage(storage)
     let lease = try Lease(watched)
     let once = Once<Void>()
@@ -70,7 +70,7 @@ struct LeaseTests {
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// Another program removes the lease: no snapshot is made, and the error says so.
+  /// If another program removes the lease, no snapshot is stored, and the error says why.
   @Test func lostLeasePreventsTheSnapshot() throws {
     let session = try repository.beginWriting()
     let content = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])
@@ -83,8 +83,8 @@ struct LeaseTests {
     #expect(try repository.snapshots().snapshots.isEmpty)
   }
 
-  /// Several threads detect the loss at once, and any of them may end the run: each reports the
-  /// reason.
+  /// Several threads may detect the loss at once, and any of them may end the run: each reports the
+  /// lost lease.
   @Test func everyThreadReportsTheLostLease() throws {
     let lease = try Lease(storage)
     let (first, second) = (
@@ -124,7 +124,7 @@ struct LeaseTests {
     let second = try repository.back(up: [("a", [7, 8])], sequence: 2)
     #expect(second.snapshot.totals.stored > 0)
     let reader = try repository.beginReading()
-    // The older index names missing packs; the reader must find the blob in either index.
+    // The older index names missing packs; the reader must find the blob in the other one.
     #expect(storeError { try reader.bytes(at: "a", in: second) } == nil)
   }
 
@@ -132,7 +132,7 @@ struct LeaseTests {
     let first = try repository.back(up: [("a", [1, 2, 3])], sequence: 1)
     let reader = try repository.beginReading()
     let old = try packsOfIndex()
-    // Another program stores the blobs again and removes the old packs and their index.
+    // Another program stores the blobs again, and removes the old packs and their index.
     let indexes = try RepositoryListing.indexes(storage)
     for id in indexes { try storage.remove(RepositoryLayout.tested.index(id)) }
     try repository.back(up: [("a", [1, 2, 3])], sequence: 2)

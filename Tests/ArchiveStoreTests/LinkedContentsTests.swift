@@ -3,7 +3,7 @@ import Codecs
 import SystemIO
 import Testing
 
-/// The names of hard-linked files in totals.
+/// Whether the names of hard-linked files count in totals.
 struct LinkedContentsTests {
   /// Returns whether each of several names counts, one after another.
   private func counts(_ names: [(size: UInt64, group: ByteString?)]) -> [Bool] {
@@ -19,7 +19,7 @@ struct LinkedContentsTests {
       counts([(5, "folders/x/a"), (5, "folders/x/a"), (5, "folders/x/b")]) == [true, false, true])
   }
 
-  /// It is restored as a separate file.
+  /// A name with different content is restored as a separate file.
   @Test func aNameWithOtherContentCounts() {
     #expect(
       counts([(5, "folders/x/a"), (6, "folders/x/a"), (5, "folders/x/a")]) == [true, true, false])

@@ -5,9 +5,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A repository after a thousand runs (in `make test` 250), with a prune each week.
+/// A repository after a thousand runs (250 in `make test`), with a prune each week.
 struct ManyRunsTests {
-  /// The numbers of index objects and of small packs, and the reads to open the repository, stay
+  /// The numbers of index objects, of small packs, and of reads to open the repository stay
   /// bounded, and nothing is lost.
   @Test func objectsStayBoundedOverManyRuns() throws {
     var fixture = try PruneFixture()
@@ -22,16 +22,16 @@ struct ManyRunsTests {
       if run % 7 == 6 { _ = try fixture.prune() }
       if run % 50 == 49 { opening = max(opening, try calls(toOpen: fixture, cache)) }
     }
-    // Index objects are merged when the newer is more than half of the older: log2(2000) + 1.
+    // Index objects are merged if the newer one is more than half as large: log2(2000) + 1.
     #expect(indexes <= 12, "\(indexes) index objects")
-    // Small packs of a kind are combined if there are more than 32; a week adds seven.
+    // More than 32 small packs of a kind are combined, and a week adds seven.
     #expect(packs <= 2 * (32 + 7), "\(packs) packs")
     #expect(opening <= 60, "\(opening) calls")
     #expect(try fixture.snapshots.count == runs && fixture.findings().isEmpty)
   }
 
   /// Returns the number of storage calls to open the repository, list its snapshots and begin to
-  /// read, if the heads are in the cache.
+  /// read, with cached heads.
   private func calls(toOpen fixture: PruneFixture, _ cache: SnapshotHeadCache) throws -> Int {
     _ = try fixture.repository.heads(cache: cache)
     fixture.storage.fail(at: nil)

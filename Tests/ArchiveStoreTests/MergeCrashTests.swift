@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A run that ends during a merge: every system call from one of the merge's calls on fails, which
+/// A run that ends during a merge: all system calls from one of the merge's calls on fail, which
 /// leaves the same state on disk as a kill at that call. `MergeKillTests` kills processes.
 struct MergeCrashTests {
   @Test func mergeFailsAtEachSystemCall() throws {
@@ -60,7 +60,7 @@ private struct CrashedMerge {
     snapshot = repository.makeSnapshot(tree, sequence: 2)
   }
 
-  /// Returns the numbers of the calls of a merge, counted from the end of the session.
+  /// Returns the numbers of the calls that a merge makes, counted from the end of the session.
   static func calls() throws -> ClosedRange<Int> {
     let crash = try CrashedMerge()
     let plan = Faults.Plan(at: .max, number: 5)
@@ -76,10 +76,11 @@ private struct CrashedMerge {
     return (begin.count.withLock { $0 } + 1)...plan.count
   }
 
-  /// Ends the session. The snapshot exists before the merge begins, so this does not fail.
+  /// Ends the session. The snapshot exists before the merge begins, so a failed merge causes no
+  /// error.
   func finish() throws { _ = try session.finish(snapshot) }
 
-  /// Expects all backups to be complete, with the index alone.
+  /// Expects all backups to be complete when read with the index alone.
   func expectWhole(_ what: String, count: Int = 2) throws {
     let repository = try Repository.open(LocalStorage(path: directory.path("repo")))
     let found = try Checked(repository, .everything)
@@ -94,7 +95,7 @@ private struct CrashedMerge {
     #expect(reader.remarks.isEmpty, "\(what): \(reader.remarks)")
   }
 
-  /// Expects the next backup to work and to merge: an hour later the prune lease has expired.
+  /// Expects the next backup to succeed and to merge: an hour later, the prune lease has expired.
   func expectMergedByTheNext(_ what: String) throws {
     let prune = try? Directory.open(path: directory.path("repo/leases/prune"))
     try prune?.setModified(Timestamp(seconds: Host.now().seconds - 3700), of: "alive")
@@ -106,7 +107,7 @@ private struct CrashedMerge {
   }
 }
 
-/// A number set by another closure.
+/// A number that a closure can set.
 private final class Box: Sendable {
   let count = Mutex(0)
 }

@@ -7,13 +7,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Merging at the end of backups.
+/// Merging of index objects at the end of backups.
 struct MergingTests {
   private static func file(_ number: Int) -> (name: String, bytes: [UInt8]) {
     ("\(number)", SeededBytes.some(seed: UInt64(number), count: 64 + number % 7))
   }
 
-  /// Expects each snapshot to have the file of its number and all earlier files of its backup.
+  /// Expects `count` snapshots whose files have the content for their number, read with the index
+  /// alone.
   private static func expectAll(
     _ storage: any Storage, count: Int, _ sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -29,7 +30,7 @@ struct MergingTests {
         #expect(bytes == Self.file(number).bytes, sourceLocation: sourceLocation)
       }
     }
-    // Nothing had to be found in the packs' own tables.
+    // Nothing had to be read from the packs' own tables.
     #expect(reader.remarks.isEmpty, "\(reader.remarks)", sourceLocation: sourceLocation)
   }
 
@@ -52,7 +53,8 @@ struct MergingTests {
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// The checkpoints of a session are merged during the session, and it still knows their contents.
+  /// The index objects of a session's checkpoints are merged during the session, which still knows
+  /// their contents.
   @Test func checkpointsAreMerged() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
@@ -77,7 +79,7 @@ struct MergingTests {
     try Self.expectAll(storage, count: 1)
   }
 
-  /// A blob that the session may not rely on is not relied on after a merge either.
+  /// After a merge, a session still does not rely on blobs that it could not rely on before.
   @Test func mergeDoesNotMakePacksOfOthersReliable() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
@@ -93,8 +95,8 @@ struct MergingTests {
     #expect(session.statistics.newBlobs == 2)
   }
 
-  /// Each storage call of a merging backup fails, once or permanently, as after a crash: every
-  /// snapshot is complete with the index alone, and the next backup works.
+  /// Each storage call of a merging backup fails, once or permanently (as after a crash): every
+  /// snapshot is complete when read with the index alone, and the next backup works.
   @Test(arguments: [false, true]) func mergeSurvivesEveryFailedStorageCall(failsRepeatedly: Bool)
     throws
   {
@@ -150,8 +152,8 @@ struct MergingTests {
     try Self.expectAll(storage, count: 7)
   }
 
-  /// After an hour without a heartbeat, by the clock of the store, the prune lease can be taken;
-  /// the previous holder notices.
+  /// After an hour without a heartbeat, by the store's clock, another program can take the prune
+  /// lease; the previous holder notices the loss.
   @Test func expiredPruneLeaseIsTaken() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
@@ -173,7 +175,7 @@ struct MergingTests {
     #expect(try next.isHeld())
   }
 
-  /// The prune lease of a holder that ended before its first heartbeat expires an hour after its
+  /// If the holder ended before its first heartbeat, the prune lease expires an hour after its
   /// discovery.
   @Test func untouchedPruneLeaseExpiresAfterAnHour() throws {
     let directory = TemporaryDirectory()
@@ -192,8 +194,8 @@ struct MergingTests {
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
-  /// A program that requests the lease during its release gets it as soon as the directory has
-  /// another name, and what is left of the released one is removed.
+  /// A program that requests the prune lease during its release gets it as soon as the directory is
+  /// renamed, and the rest of the old lease is removed.
   @Test func pruneLeaseRequestedDuringItsRelease() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
@@ -215,8 +217,8 @@ struct MergingTests {
     #expect(try memory.list(RepositoryLayout.leases) == left.sorted())
   }
 
-  /// The directory is renamed, the releasing program gets an error, and another program takes the
-  /// lease: that one keeps it.
+  /// The directory is renamed, but the releasing program gets an error, and another program takes
+  /// the prune lease: that program keeps it.
   @Test func releaseKeepsThePruneLeaseOfAnother() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
@@ -237,8 +239,8 @@ struct MergingTests {
     #expect(try next.isHeld())
   }
 
-  /// If the prune lease cannot be taken, nothing is left of the attempt: neither if a call fails
-  /// before the rename, nor after it.
+  /// If the prune lease cannot be taken, the attempt leaves nothing behind, whether the failed call
+  /// is before or after the rename.
   @Test(arguments: [1, 2, 3, 4, 5, 7]) func failedPruneLeaseIsReleased(call: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
@@ -265,7 +267,7 @@ struct MergingTests {
     #expect(try memory.list(RepositoryLayout.leases) == [lease.path.name])
   }
 
-  /// If the lease is lost meanwhile, nothing more is removed.
+  /// If the prune lease is lost during the removal, nothing more is removed.
   @Test func lostPruneLeaseStopsTheRemoval() throws {
     let memory = MemoryStorage()
     let storage = WatchedStorage(memory)
@@ -273,7 +275,7 @@ struct MergingTests {
     try repository.back(up: [Self.file(1)], sequence: 1)
     storage.state.withLock { state in
       state.action = { event in
-        // The merged object, the second one of this run.
+        // The merged object, which is the second one of this run.
         guard event.hasPrefix("commit index/"), (try? Self.indexes(memory)) == 2 else { return }
         try? memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("taken"))
       }
@@ -287,7 +289,7 @@ struct MergingTests {
     try Self.expectAll(memory, count: 3)
   }
 
-  /// Objects listed by a reader are replaced before they are read.
+  /// Objects that a reader has listed are replaced before it reads them.
   @Test func readerFindsReplacedObjects() throws {
     let memory = MemoryStorage()
     let storage = WatchedStorage(memory)
@@ -327,7 +329,7 @@ struct MergingTests {
     try Self.expectAll(storage, count: 2)
   }
 
-  /// A program that does not know a feature required for prune removes no index object.
+  /// A program that does not know a required prune feature removes no index object.
   @Test func unknownPruneFeaturePreventsRemoval() throws {
     let storage = MemoryStorage()
     _ = try Repository.create(in: storage, program: "test")
@@ -358,7 +360,7 @@ struct MergingTests {
     }
   }
 
-  /// Several programs back up at once: all snapshots are complete with the index alone.
+  /// Several concurrent backups: all snapshots are complete when read with the index alone.
   @Test func concurrentWritersMergeSafely() throws {
     let directory = TemporaryDirectory()
     let path = ByteString(directory("repo"))

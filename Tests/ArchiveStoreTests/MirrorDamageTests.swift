@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Mirrors of damaged repositories, failed calls, and prunes beside a mirror: every snapshot of the
-/// mirror is complete at each moment.
+/// Mirrors of damaged repositories, with failed calls, and during prunes: every snapshot of the
+/// mirror is complete at any moment.
 struct MirrorDamageTests {
   /// A damaged pack is not copied, nor are the snapshots that need it.
   @Test func damagedPacksAreNotCopied() throws {
@@ -20,14 +20,14 @@ struct MirrorDamageTests {
     #expect(report.copied.snapshots == 4 - report.incomplete.count)
     #expect(try fixture.memory.status(RepositoryLayout.tested.pack(pack)) == nil)
     #expect(try fixture.lost().isEmpty && fixture.snapshots() == report.copied.snapshots)
-    // After the pack was replaced by an intact copy, the next run completes the mirror.
+    // Once the pack has been replaced by an intact copy, the next run completes the mirror.
     try fixture.source.flip(pack)
     #expect(try !fixture.mirror().hasDamage)
     try fixture.expectExact()
   }
 
-  /// An intact pack of the mirror is neither replaced nor removed, whatever happens to the
-  /// original.
+  /// An intact pack of the mirror is never replaced or removed because the original's pack is
+  /// damaged or missing.
   @Test func anIntactPackOfTheMirrorStays() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -59,7 +59,7 @@ struct MirrorDamageTests {
     try fixture.expectExact()
   }
 
-  /// A pack that disappeared from the original is kept, too.
+  /// The same if the original's pack is missing.
   @Test func aLostPackOfTheOriginalStays() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -70,7 +70,7 @@ struct MirrorDamageTests {
     #expect(try fixture.memory.status(pack) != nil && fixture.lost().isEmpty)
   }
 
-  /// The mirror has what a repaired snapshot of the original lacks, and keeps it.
+  /// The mirror keeps the complete form of a snapshot that was repaired in the original.
   @Test func completeFormsOfRepairedSnapshotsStay() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -93,8 +93,8 @@ struct MirrorDamageTests {
     #expect(repaired == [allowed.removed.snapshots] && allowed.removed.snapshots > 0)
   }
 
-  /// Damage in the mirror is replaced by the original's object if the size shows it, or if the
-  /// index cannot be used.
+  /// A damaged object of the mirror is replaced by the original's if the damage is visible in its
+  /// size or if it is an unusable index object.
   @Test func damageInTheMirrorIsReplaced() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -108,8 +108,8 @@ struct MirrorDamageTests {
     try fixture.expectExact()
   }
 
-  /// Damage that only a check of all data finds is replaced as well, once it is recorded. While the
-  /// original's pack is damaged too, the record stays.
+  /// Damage that only a check of all data finds is also repaired, once it is recorded. As long as
+  /// the original's pack is damaged too, the record stays.
   @Test func recordedDamageInTheMirrorIsReplaced() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -144,14 +144,15 @@ struct MirrorDamageTests {
     for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
       try fixture.source.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
     }
-    // The index objects that the mirror has are intact. The snapshot is complete by the packs.
+    // The mirror's index objects are intact, and the new snapshot is complete because of the packs'
+    // own tables.
     let report = try fixture.mirror()
     #expect(report.copied.snapshots == 1 && !report.hasDamage)
     #expect(try fixture.lost().isEmpty)
   }
 
-  /// A snapshot whose bytes have the right id, and which no command can read, is named by each run
-  /// and not copied. One of a later version is not damaged.
+  /// A snapshot whose bytes match its id but which no command can read is reported by each run, and
+  /// not copied. A snapshot of a later version is not damaged.
   @Test func unreadableSnapshotsWithTheRightIDAreNamed() throws {
     let fixture = try MirrorFixture()
     let source = fixture.source
@@ -176,8 +177,8 @@ struct MirrorDamageTests {
     #expect(try !fixture.mirror().hasDamage)
   }
 
-  /// Without the index objects that name what snapshots need, the mirror is complete by the packs'
-  /// own tables. Each run names the loss, until it is repaired.
+  /// Without the index objects that snapshots need, the mirror is complete because of the packs'
+  /// own tables. Each run reports the loss until it is repaired.
   @Test func aLostIndexObjectIsNamed() throws {
     let fixture = try MirrorFixture()
     let memory = fixture.source.memory
@@ -194,9 +195,9 @@ struct MirrorDamageTests {
     #expect(try !fixture.mirror().hasDamage)
   }
 
-  /// Packs that no index object names and that no snapshot needs, as after an interrupted backup,
-  /// are no loss.
-  @Test func unneededPacksWithoutAnIndexAreNoLoss() throws {
+  /// Packs that are in no index object and that no snapshot needs, as after an interrupted backup,
+  /// are not reported as a loss.
+  @Test func unneededPacksWithoutAnIndexAreNotReportedAsLost() throws {
     let fixture = try MirrorFixture()
     var other = try fixture.source.copy()
     try other.backUp(PruneFixture.files(60..<64))
@@ -210,7 +211,8 @@ struct MirrorDamageTests {
     #expect(try fixture.snapshots() == 4)
   }
 
-  /// A pinned snapshot that the original lost before there was a mirror is named by each run.
+  /// A pinned snapshot that the original lost before the mirror was created is reported by each
+  /// run.
   @Test func aLostPinnedSnapshotIsNamed() throws {
     let fixture = try MirrorFixture()
     let path = RepositoryLayout.tested.snapshot(fixture.source.snapshots[0].stored.id)
@@ -222,8 +224,8 @@ struct MirrorDamageTests {
     #expect(try fixture.snapshots() == 3 && fixture.lost().isEmpty)
   }
 
-  /// Whichever call of a storage fails, each snapshot of the mirror is complete, and the next run
-  /// makes the mirror exact.
+  /// Each call of a storage fails in turn: each snapshot of the mirror is complete, and later runs
+  /// make the mirror exact.
   @Test(arguments: CopyFaultTests.Side.allCases, [false, true])
   func eachFailedCallLeavesCompleteSnapshots(
     of side: CopyFaultTests.Side, failsRepeatedly: Bool
@@ -246,7 +248,7 @@ struct MirrorDamageTests {
         storage.fail(at: nil)
         let text = "\(side), call \(number), \(error?.description ?? "no error")"
         #expect(try fixture.lost().isEmpty, "\(text)")
-        // Leases that could not be released are given an hour, twice.
+        // Leases that could not be released expire after up to two hours.
         for _ in 0..<3 {
           _ = try fixture.mirror()
           fixture.source.clock.advance(by: 3700)
@@ -260,8 +262,8 @@ struct MirrorDamageTests {
     }
   }
 
-  /// A prune of the original during the run, which has no lease there: the packs that disappeared
-  /// are found where they moved to.
+  /// A prune of the original during the run, which has no lease there: blobs of packs that
+  /// disappeared are read from the new packs.
   @Test func aPruneOfTheOriginalDuringTheRun() throws {
     var fixture = try MirrorFixture()
     try fixture.source.forget(3)
@@ -284,12 +286,12 @@ struct MirrorDamageTests {
   }
 
   /// A prune of the mirror that ends before the run has its lease removes packs that the run has
-  /// seen. They are copied again.
+  /// already listed. They are copied again.
   @Test func aPruneOfTheMirrorBeforeTheLease() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
     try fixture.forgetInMirror(3)
-    // The first lease of a run is that under which the directories are made.
+    // The first lease of a run is the one under which it creates directories.
     let (memory, call) = (fixture.memory, OneCall(2))
     fixture.storage.state.withLock { state in
       state.action = { event in
@@ -303,8 +305,8 @@ struct MirrorDamageTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// Packs that a prune of the mirror has condemned stay if the original has them: a prune that
-  /// sweeps during the run, before the new snapshot is there, removes none of them.
+  /// Packs that a prune of the mirror has condemned stay if the original has them, even if another
+  /// prune removes condemned packs before the run has stored the new snapshot.
   @Test func packsThatAPruneOfTheMirrorCondemnedStay() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -327,7 +329,7 @@ struct MirrorDamageTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// While another program removes objects from the mirror, it is not relied on.
+  /// The run does not rely on the mirror while another program removes objects from it.
   @Test func aRunningPruneOfTheMirrorEndsTheRun() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -347,14 +349,14 @@ struct MirrorDamageTests {
     try fixture.expectExact()
   }
 
-  /// An interruption at each question whether to stop.
+  /// The run is interrupted at each check of the stop request in turn.
   @Test func eachInterruptionLeavesCompleteSnapshots() throws {
     var original = try MirrorFixture()
     _ = try original.mirror()
     try original.source.backUp(PruneFixture.files(60..<63))
     try original.source.forget(2)
     _ = try original.source.prune()
-    // What a damaged index object names is searched.
+    // With a damaged index object, the run also searches the packs that it named.
     let name = try #require(try original.source.memory.list(RepositoryLayout.indexes).first)
     try original.source.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
     for number in Sampling.steps(5, "an interruption of a mirror") {
@@ -377,7 +379,8 @@ struct MirrorDamageTests {
       isStopping: { counters.progress.filesDone >= 3 }
     ).run()
     #expect(report.isInterrupted && report.copied.packs == 3 && report.copied.snapshots == 0)
-    // This host knows the snapshots of the original, and the mirror has lost none of them.
+    // This host has the original's snapshots in its cache, but the mirror must not be reported to
+    // have lost them.
     let directory = TemporaryDirectory()
     let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
     #expect(try fixture.source.repository.heads(cache: cache).heads.count == 4)

@@ -39,7 +39,7 @@ struct MirrorFixture {
     ).run()
   }
 
-  /// Removes a snapshot from the mirror, as forget does there.
+  /// Removes a snapshot from the mirror, as a forget there would.
   func forgetInMirror(_ number: Int) throws {
     try memory.remove(RepositoryLayout.tested.snapshot(source.snapshots[number].stored.id))
   }
@@ -48,7 +48,7 @@ struct MirrorFixture {
   func expectExact(_ comment: Comment? = nil) throws {
     var mirrored = try memory.objects()
     #expect(mirrored.removeValue(forKey: "mirror.json") != nil, comment)
-    // Set-aside packs are damaged.
+    // Packs that were moved to `damaged` are not mirrored.
     let original = try source.objects().filter { path, _ in
       !path.hasPrefix("damaged/") || path.hasSuffix(".json")
     }

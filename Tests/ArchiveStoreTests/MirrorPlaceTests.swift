@@ -5,10 +5,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The repository itself as the target of a mirror, reached in another way: a run finds it out by
-/// its lease, and a dry run says that it may be.
+/// The repository itself as the target of its mirror, reached in another way: a run detects this by
+/// its lease, and a dry run warns that it is possible.
 struct MirrorPlaceTests {
-  /// A storage that is on another host.
+  /// A storage on another host.
   private struct Elsewhere: ForwardingStorage {
     let base: any Storage
 
@@ -32,12 +32,12 @@ struct MirrorPlaceTests {
     let error = storeError { try mirror(source, to: memory, isDry: false) }
     #expect(error?.reason == "it is the repository itself")
     #expect(try fixture.source.objects() == before)
-    // A directory of this host is compared.
+    // A directory of this host is detected by its identity.
     let local = storeError { try RepositoryMirror(of: source, in: memory, isDry: true).run() }
     #expect(local?.reason == "it is the repository itself")
   }
 
-  /// It has the same id and content, and was written later.
+  /// A mirror has the same id and content, but was written later.
   @Test func aMirrorIsNotTheRepository() throws {
     let fixture = try MirrorFixture()
     let (source, clock) = (fixture.source.repository, fixture.source.clock)
@@ -45,7 +45,7 @@ struct MirrorPlaceTests {
     _ = try mirror(source, to: fixture.memory, isDry: false)
     let plan = try mirror(source, to: fixture.memory)
     #expect(plan.possiblePlace == nil && plan.copied.isEmpty)
-    // Nor is a mirror of a mirror, which has the same record.
+    // The same holds for a mirror of a mirror, which has the same record.
     let original = try Repository.open(fixture.memory)
     clock.advance(by: 60)
     let second = MemoryStorage(clock: { clock.now })
@@ -54,8 +54,8 @@ struct MirrorPlaceTests {
     #expect(try mirror(original, to: fixture.memory).possiblePlace == .repository)
   }
 
-  /// A copy by other means that keeps the times differs in nothing. One that does not is another
-  /// place.
+  /// A copy by other means that keeps the times cannot be distinguished. One with other times is a
+  /// different place.
   @Test func aCopyByOtherMeansMayBeTheRepository() throws {
     let fixture = try MirrorFixture()
     let source = fixture.source.repository

@@ -6,10 +6,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The plan of a mirror, which a dry run prints: it promises what the run does, also if a check has
+/// The plan of a mirror, which a dry run prints, equals the result of the run, even if a check has
 /// recorded damage.
 struct MirrorPlanTests {
-  /// Expects that a run does what the plan says, and returns the plan.
+  /// Expects the result of a run to equal its plan, and returns the plan.
   private func planThatIsKept(_ fixture: MirrorFixture) throws -> RepositoryMirror.Report {
     let (before, original) = (try fixture.memory.objects(), try fixture.source.objects())
     let plan = try fixture.mirror(dry: true)
@@ -38,8 +38,8 @@ struct MirrorPlanTests {
       .run().recordDamage()
   }
 
-  /// A pack that a check of the original has recorded is not promised, nor are the snapshots that
-  /// need it.
+  /// The plan excludes a pack that a check of the original has recorded as damaged, and the
+  /// snapshots that need it.
   @Test func recordedDamageOfTheOriginalIsPlanned() throws {
     let fixture = try MirrorFixture()
     let pack = try fixture.source.pack(ofFile: 0)
@@ -50,12 +50,12 @@ struct MirrorPlanTests {
     #expect(plan.damaged.map(\.subject) == ["\(RepositoryLayout.tested.pack(pack))"])
     #expect(!plan.incomplete.isEmpty && plan.hasDamage)
     #expect(plan.copied.snapshots == 4 - plan.incomplete.count)
-    // A mirror that does not exist lacks the same.
+    // For a mirror that does not exist yet, the plan is the same.
     #expect(new.isNew && new.copied == plan.copied)
     #expect(new.incomplete.map(\.head.id) == plan.incomplete.map(\.head.id))
   }
 
-  /// The bytes of a plan are those of all objects that the run copies.
+  /// The planned bytes are those of all objects that the run copies.
   @Test func bytesOfAllObjectsArePlanned() throws {
     let fixture = try MirrorFixture()
     let plan = try planThatIsKept(fixture)
@@ -66,8 +66,8 @@ struct MirrorPlanTests {
     #expect(copied.count == plan.copied.snapshots + plan.copied.indexes + plan.copied.packs)
   }
 
-  /// A record may be older than the pack that replaced the damaged one.
-  @Test func aRecordOfAnIntactPackCostsNothing() throws {
+  /// A record of damage may be older than the intact pack that replaced the damaged one.
+  @Test func aRecordOfAnIntactPackLosesNothing() throws {
     let fixture = try MirrorFixture()
     let pack = try fixture.source.pack(ofFile: 0)
     try fixture.source.flip(pack)
@@ -77,7 +77,8 @@ struct MirrorPlanTests {
     #expect(!plan.hasDamage && plan.copied.snapshots == 4 && plan.copied.packs == 8)
   }
 
-  /// The mirror may have the content of a damaged pack in a pack from before a prune.
+  /// The mirror may have the content of a damaged pack in another pack, which a prune of the
+  /// original has removed.
   @Test func contentThatOnlyTheMirrorHasIsPlanned() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -96,7 +97,7 @@ struct MirrorPlanTests {
     #expect(try fixture.lost().isEmpty)
   }
 
-  /// Content that neither side has.
+  /// Neither side has the content.
   @Test func aPackThatTheOriginalHasLostIsPlanned() throws {
     let fixture = try MirrorFixture()
     try fixture.source.memory.remove(
@@ -105,8 +106,8 @@ struct MirrorPlanTests {
     #expect(!plan.incomplete.isEmpty && plan.copied.packs == 7)
   }
 
-  /// A pack that a check of the mirror has recorded is copied again; if both sides have recorded
-  /// it, there is nothing to copy.
+  /// A pack that a check of the mirror has recorded as damaged is copied again, unless the
+  /// original's is recorded as well.
   @Test(arguments: [false, true]) func recordedDamageOfTheMirrorIsPlanned(ofBoth: Bool) throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -118,7 +119,7 @@ struct MirrorPlanTests {
     #expect(try planThatIsKept(fixture).copied.packs == (ofBoth ? 0 : 1))
   }
 
-  /// Packs of another size are read, as the run does.
+  /// Packs with an unexpected size are read, as by the run.
   @Test func damageThatSizesShowIsPlanned() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -130,8 +131,8 @@ struct MirrorPlanTests {
     #expect(plan.copied.packs == 1 && plan.damaged.count == 1)
   }
 
-  /// A prune of the original replaces objects while the plan is made: nothing is lost.
-  @Test func aPruneOfTheOriginalIsNoDamage() throws {
+  /// A prune of the original replaces objects during the planning: nothing is reported as lost.
+  @Test func aPruneOfTheOriginalIsNotDamage() throws {
     var fixture = try MirrorFixture()
     try fixture.source.forget(3)
     let (memory, flag) = (fixture.source.memory, OneCall())
@@ -148,12 +149,13 @@ struct MirrorPlanTests {
     #expect(try !packs.isSubset(of: fixture.source.packs()))
     fixture.source.storage.state.withLock { $0.action = nil }
     #expect(!plan.hasDamage && plan.incomplete.isEmpty && plan.copied.snapshots == 3)
-    // Of the packs it may still name those that were listed before.
+    // The plan may still count packs that were listed before the prune, so it is not compared with
+    // the run.
     let report = try fixture.mirror()
     #expect(!report.hasDamage && report.copied.snapshots == 3)
   }
 
-  /// An original that changes with each listing is left to a later plan.
+  /// If the original changes with each listing, the dry run fails with the hint to try again.
   @Test func anOriginalThatKeepsChangingIsBusy() throws {
     let fixture = try MirrorFixture()
     let memory = fixture.source.memory
@@ -175,7 +177,7 @@ struct MirrorPlanTests {
     #expect(error?.code == .busy && error?.reason.contains("keep disappearing") == true)
   }
 
-  /// The run keeps a pack that the original has lost and that snapshots need.
+  /// The run keeps a pack that snapshots need and that the original has lost.
   @Test(arguments: [false, true]) func aNeededPackIsNotPlannedForRemoval(_ hasOthers: Bool) throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Mirrors: what they have, refuse and remove.
+/// Mirrors: their content, the targets that they refuse, and the objects that they remove.
 struct MirrorTests {
   @Test(arguments: [1, 3]) func aMirrorHasTheSameObjects(workers: Int) throws {
     var fixture = try MirrorFixture()
@@ -18,14 +18,14 @@ struct MirrorTests {
     #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
     let again = try fixture.mirror(workers: workers)
     #expect(again.copied.isEmpty && again.removed.isEmpty && !again.isNew)
-    // It is a repository: a backup into it works.
+    // A mirror is a repository: a backup into it works.
     fixture.source.snapshots.append(
       (try Repository.open(fixture.memory).back(up: PruneFixture.files(90..<92)), []))
     #expect(try fixture.damage().isEmpty)
   }
 
-  /// The repository itself may be reached in another way, and have no identity to compare.
-  @Test func theRepositorySeesTheLeaseOfItself() throws {
+  /// The repository itself may be reached in a way that provides no identity to compare.
+  @Test func theRepositoryRecognizesItsOwnLease() throws {
     let fixture = try MirrorFixture()
     let before = try fixture.source.objects()
     let error = storeError {
@@ -37,7 +37,7 @@ struct MirrorTests {
     #expect(try fixture.source.objects() == before)
   }
 
-  /// New snapshots are added and forgotten ones removed, with the packs and the index of a prune.
+  /// New snapshots are added and forgotten ones removed; packs and index objects follow a prune.
   @Test func aMirrorFollowsForgetAndPrune() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -84,7 +84,8 @@ struct MirrorTests {
     #expect(itself?.reason == "it is the repository itself")
   }
 
-  /// A snapshot that was made in the mirror stops the run; after a copy to the original it works.
+  /// A snapshot that was made in the mirror stops the run, until it has been copied to the
+  /// original.
   @Test func snapshotsMadeInTheMirrorAreRefused() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -102,7 +103,7 @@ struct MirrorTests {
     #expect(try fixture.lost().isEmpty)
   }
 
-  /// A copy of a repository that was made by other means becomes a mirror.
+  /// A copy of the repository that was made by other means becomes a mirror.
   @Test func aCopyOfTheRepositoryBecomesAMirror() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -113,7 +114,7 @@ struct MirrorTests {
     #expect(try fixture.mirror().removed.snapshots == 1)
   }
 
-  /// More than half of the snapshots, or all of a source, are not removed without permission.
+  /// More than half of the snapshots, or all of a source, are removed only with permission.
   @Test func aLargeRemovalIsRefused() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -148,7 +149,7 @@ struct MirrorTests {
     #expect(try fixture.mirror(allowingLargeRemoval: true).removed.snapshots == 1)
   }
 
-  /// An original without snapshots removes nothing, whatever is allowed.
+  /// If the original has no snapshots, nothing is removed, even with permission.
   @Test func anEmptyOriginalRemovesNothing() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -162,7 +163,7 @@ struct MirrorTests {
     #expect(try fixture.snapshots() == 4 && fixture.lost().isEmpty)
   }
 
-  /// A lost directory, or one that cannot be listed, ends the run before anything is removed.
+  /// If a directory is missing or cannot be listed, the run ends before anything is removed.
   @Test(arguments: ["snapshots", "index", "packs"])
   func aLostDirectoryRemovesNothing(_ name: String) throws {
     let fixture = try MirrorFixture()
@@ -175,7 +176,8 @@ struct MirrorTests {
     #expect(try fixture.memory.objects() == before)
   }
 
-  /// A pinned snapshot cannot have been forgotten: it is lost, and the mirror keeps it.
+  /// A pinned snapshot cannot have been forgotten. If it is missing, it is lost, and the mirror
+  /// keeps it.
   @Test func aLostPinnedSnapshotStays() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -183,7 +185,7 @@ struct MirrorTests {
     try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(id))
     let plan = try fixture.mirror(dry: true)
     #expect(plan.hasDamage && plan.removed == RepositoryMirror.Amount())
-    // Nor does a program that removes others give up the pin.
+    // A program that removes other snapshots does not remove the pin either.
     let other = fixture.source.snapshots[3].stored.id
     _ = try SnapshotRemoval(fixture.source.repository).run([other]) { _ in }
     let report = try fixture.mirror()
@@ -196,7 +198,7 @@ struct MirrorTests {
     #expect(try !fixture.mirror().hasDamage)
   }
 
-  /// Programs that use the mirror delay the removal of packs.
+  /// A removed pack stays in the mirror as long as a program that uses the mirror may need it.
   @Test func aReaderOfTheMirrorKeepsItsPacks() throws {
     var fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -218,7 +220,7 @@ struct MirrorTests {
     try fixture.expectExact()
   }
 
-  /// The passphrase of a key that was removed must not open the mirror.
+  /// The passphrase of a removed key must not open the mirror.
   @Test func removedKeyFilesAreRemoved() throws {
     let fixture = try MirrorFixture()
     let passphrase = try AgePassphrase(Array("secret".utf8).span)
@@ -231,7 +233,7 @@ struct MirrorTests {
     try fixture.source.memory.remove(paths[1])
     #expect(try fixture.mirror(dry: true).removedKeys == ["b.age"])
     #expect(try fixture.memory.status(paths[1]) != nil)
-    // Another program may be removing keys as well.
+    // While another program has the right to remove objects, no key is removed.
     let lease = try Lease(fixture.memory)
     let right = try #require(try PruneLease(lease))
     let waiting = try fixture.mirror()
@@ -241,7 +243,7 @@ struct MirrorTests {
     #expect(try fixture.mirror().removedKeys == ["b.age"])
     #expect(try fixture.memory.list(RepositoryLayout.keys) == ["a.age", "c.age"])
     try fixture.expectExact()
-    // A damaged file is not a key, so the last intact one stays.
+    // A damaged file does not count as a key, so the mirror keeps its last intact one.
     try fixture.source.memory.remove(paths[2])
     try fixture.source.memory.change(paths[0]) { $0 = [0] }
     let damaged = try fixture.mirror()
@@ -262,8 +264,9 @@ struct MirrorTests {
     return (made, KeySource.passphrase({ passphrase }))
   }
 
-  /// The key file that opened the original is intact: after a rotation the mirror needs it. Objects
-  /// that only the older identity opens are removed, whether it is still known or not.
+  /// The key file that opened the original is intact, and the mirror needs its content after a
+  /// rotation. Objects that only the older identity opens are removed, whether or not that identity
+  /// is still known.
   @Test(arguments: [false, true])
   func keyFileThatOpenedTheOriginalIsCopied(isOpenedAgain: Bool) throws {
     let (memory, target) = (MemoryStorage(), MemoryStorage())
@@ -286,9 +289,9 @@ struct MirrorTests {
     #expect(try Checked(mirror, .everything).damaged.isEmpty)
   }
 
-  /// A rewrap gives each snapshot another id. That is no removal, also if some are removed as well,
-  /// and if the key that opened the old ones no longer exists.
-  @Test(arguments: [1, 3]) func rewrittenSnapshotsAreNotRemovedOnes(forgotten: Int) throws {
+  /// A rewrap changes the id of each snapshot. That does not count as a removal, even if some
+  /// snapshots are removed as well, and even if the key for the old ones no longer exists.
+  @Test(arguments: [1, 3]) func rewrittenSnapshotsDoNotCountAsRemoved(forgotten: Int) throws {
     let (memory, target) = (MemoryStorage(), MemoryStorage())
     let (made, key) = try Self.protected(in: memory)
     for number in 0..<5 {
@@ -314,9 +317,9 @@ struct MirrorTests {
     #expect(try target.list(RepositoryLayout.snapshots).count == count)
   }
 
-  /// A store can put a header that opens nothing before the payload of a snapshot: that is no
-  /// snapshot, and so the removal is a large one.
-  @Test func payloadsThatDoNotOpenAreRemovedSnapshots() throws {
+  /// A store can put a header that no key opens before the payload of a snapshot. The result does
+  /// not count as that snapshot, so the removal is refused as too large.
+  @Test func payloadsThatDoNotOpenCountAsRemovedSnapshots() throws {
     let (memory, target) = (MemoryStorage(), MemoryStorage())
     let identity = AgeIdentity()
     let source = try Repository.create(

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Some copies omit empty directories: a repository without them is valid, but one that lost a
-/// directory with contents is not.
+/// Some copy programs omit empty directories. A repository without them is valid, but not one that
+/// has lost a directory with contents.
 struct MissingDirectoryTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -15,8 +15,8 @@ struct MissingDirectoryTests {
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Removes all empty directories, as in a copy by rclone, and returns how many of them were for
-  /// packs.
+  /// Removes all empty directories, as a copy by rclone does, and returns the number of pack
+  /// directories among them.
   private func removeEmptyDirectories() throws -> Int {
     var packs = 0
     for name in RepositoryLayout.packDirectories {
@@ -77,7 +77,7 @@ struct MissingDirectoryTests {
   /// An empty repository contains only empty directories.
   @Test func newRepositoryWorksWithoutItsDirectories() throws {
     #expect(try removeEmptyDirectories() == 256)
-    // `packs` was empty by then as well.
+    // `packs` had become empty as well.
     #expect(try storage.status(RepositoryLayout.packs) == nil)
     #expect(try Checked(repository, .everything).damaged.isEmpty)
     #expect(try repository.snapshots().snapshots.isEmpty)
@@ -85,7 +85,7 @@ struct MissingDirectoryTests {
     try expectAllDirectories()
   }
 
-  /// A directory that another program creates at the same moment exists.
+  /// Another program may create a directory at the same moment.
   @Test func directoriesMayBeCreatedConcurrently() throws {
     _ = try removeEmptyDirectories()
     let other = WatchedStorage(storage)
@@ -123,7 +123,7 @@ struct MissingDirectoryTests {
     #expect(try Checked(repository, .trees).damaged.contains("\(directory)"))
     let error = storeError { try repository.beginWriting() }
     #expect(error?.code == .missing && error?.subject == "\(directory)")
-    // As the hint says.
+    // Follow the hint.
     try storage.makeDirectories([directory.name], in: RepositoryLayout.packs)
     try expectReadable(try repository.back(up: files, sequence: 2))
   }
@@ -151,13 +151,14 @@ struct MissingDirectoryTests {
     let error = storeError { try repository.beginWriting() }
     #expect(error?.code == .missing && error?.subject == "snapshots" && error?.hint != nil)
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
-    // An empty directory would mean that there was no snapshot: a repair of the index does not
-    // create it.
+    // An index repair does not create the directory: if it existed, its emptiness would mean that
+    // there were no snapshots.
     #expect(try IndexRepair(repository).run().written.isEmpty)
     #expect(try Checked(repository, .trees).damaged == ["snapshots"])
   }
 
-  /// An empty directory may be the rest of a failed copy: the host that made snapshots knows that.
+  /// An empty directory may result from an incomplete copy. A host that has made snapshots knows
+  /// better.
   @Test func emptySnapshotsAreDamageIfThisHostKnowsSome() throws {
     let directory = TemporaryDirectory()
     let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
@@ -166,7 +167,7 @@ struct MissingDirectoryTests {
     #expect(try Checked(repository, .trees, headCache: cache).findings.isEmpty)
     try storage.remove(RepositoryLayout.tested.snapshot(id))
     #expect(try Checked(repository, .trees).damaged.isEmpty)
-    // A listing, which updates what the host knows, is no reason to forget it.
+    // A listing updates the host's cache, but must not forget the lost snapshot.
     for _ in 0..<2 {
       let found = try Checked(repository, .trees, headCache: cache)
       #expect(found.damaged == ["snapshots"], "\(found.findings)")
@@ -177,13 +178,13 @@ struct MissingDirectoryTests {
     let missing = try Checked(repository, .trees, headCache: cache)
     #expect(missing.damaged == ["snapshots"], "\(missing.findings)")
     #expect("\(missing.findings)".contains("the directory is missing: the snapshot that this host"))
-    // As if this host had removed it.
+    // As if this host had removed the snapshot.
     try storage.makeDirectories([RepositoryLayout.snapshots.name], in: .root)
     cache.clear()
     #expect(try Checked(repository, .trees, headCache: cache).damaged.isEmpty)
   }
 
-  /// A repository without data was never used, or everything was removed.
+  /// A repository without data was never used, or everything was removed from it.
   @Test func emptyRepositoryHasLostNoSnapshot() throws {
     let directory = TemporaryDirectory()
     let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
@@ -199,7 +200,7 @@ struct MissingDirectoryTests {
     #expect(try Checked(repository, .trees, headCache: cache).damaged.isEmpty)
   }
 
-  /// Only the packs show that index and snapshots were not empty.
+  /// Only the packs show that the index and the snapshots were not empty.
   @Test func missingIndexAndSnapshotsAreDamage() throws {
     try repository.back(up: files)
     try removeWithContents(RepositoryLayout.indexes)
@@ -209,12 +210,12 @@ struct MissingDirectoryTests {
     #expect(error?.subject == "index" && error?.hint?.contains("repair index") == true)
     #expect(try IndexRepair(repository).run().written.count == 1)
     #expect(storeError { try repository.beginWriting() }?.subject == "snapshots")
-    // As the hint says: then everything is stored already.
+    // Follow the hint: then everything is already stored.
     try storage.makeDirectories([RepositoryLayout.snapshots.name], in: .root)
     #expect(try repository.back(up: files).snapshot.totals.stored == 0)
   }
 
-  /// Without an index only the snapshots show that there were packs.
+  /// Without an index, only the snapshots show that there were packs.
   @Test func missingPacksAndIndexAreDamage() throws {
     try repository.back(up: files)
     for id in try RepositoryListing.indexes(storage) {
@@ -225,7 +226,7 @@ struct MissingDirectoryTests {
     #expect(storeError { try repository.beginWriting() }?.subject == "packs")
   }
 
-  /// A link, a file or a pipe at its path is not replaced by a directory.
+  /// A link, a file or a pipe in place of a directory is not replaced.
   @Test func otherFileTypeInsteadOfADirectoryIsDamage() throws {
     let directory = TemporaryDirectory()
     let location = directory("repo")

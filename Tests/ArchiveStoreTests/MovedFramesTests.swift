@@ -6,14 +6,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Frames that a prune moves as they are although some of their data is unused.
+/// Frames that a prune copies unchanged although some of their data is unused.
 struct MovedFramesTests {
-  /// Five files fill a frame of incompressible contents.
+  /// The size of a file of incompressible data, five of which fill a frame.
   private static let size = 200_000
   private static let files = PruneFixture.files(0..<20, size: size)
 
-  /// A repository with four frames, of which the first two are unused, the third has one unused
-  /// file and the last none.
+  /// A repository with four frames: the first two are unused, the third has one unused file, and
+  /// the last is used completely.
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
     try fixture.backUp(Self.files)
@@ -46,13 +46,13 @@ struct MovedFramesTests {
     #expect(pack.reason == .mostlyUnused)
     let size = UInt64(Self.size)
     #expect((size - 1000...size + 1000).contains(pack.moved), "\(pack.moved)")
-    // The plan says what is freed, apart from tables and headers.
+    // The plan predicts the freed bytes, except for tables and headers.
     let freed = before - (try fixture.storedBytes())
     #expect((10 * size - 20_000...10 * size + 20_000).contains(freed), "\(freed)")
     #expect(report.plan.freedBytes.distance(to: freed).magnitude < 20_000)
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
 
-    // The unused file is known: a backup of it stores nothing again, and relies on it.
+    // The unused file is in the index: a backup of it stores no data, and relies on it.
     let packs = try fixture.packs()
     try fixture.backUp(Array(Self.files[10...]))
     #expect(try fixture.packs().subtracting(packs).count == 1, "only trees are new")
@@ -68,8 +68,8 @@ struct MovedFramesTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A frame does not move with an unused blob that a pack which stays has: no table would list it,
-  /// and no prune could remove it.
+  /// A frame is not copied unchanged if one of its unused blobs is also in a pack that stays: no
+  /// table would list the second copy, and no prune could remove it.
   @Test func framesWithBlobsOfOtherPacksAreWrittenAgain() throws {
     var fixture = try PruneFixture()
     let other = try fixture.repository.beginWriting()
@@ -97,7 +97,7 @@ struct MovedFramesTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// On a volume without room for the unused data no frame moves with any.
+  /// If the volume has no room for the unused data, no frame with unused data is copied unchanged.
   @Test func noUnusedDataMovesWithoutRoom() throws {
     let fixture = try fixture()
     let needed = UInt64(Self.size) * 9 * 17 / 16 + 1 << 20
@@ -110,7 +110,7 @@ struct MovedFramesTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Threads that wait for requests write no packs of their own.
+  /// Additional threads, which only wait for requests, get no packs of their own.
   @Test func aPruneHasAsManyPackersAsProcessors() throws {
     let fixture = try PruneFixture()
     func packers(workers: Int) throws -> Int {
@@ -121,7 +121,7 @@ struct MovedFramesTests {
     #expect(try packers(workers: 64) == packers(workers: Host.processors))
   }
 
-  /// Unused data that stays in packs that are not rewritten counts as well.
+  /// Unused data that stays in other packs counts towards the limit as well.
   @Test(arguments: 1...6) func unusedDataMeetsTheLimit(seed: UInt64) throws {
     var random = Seeded(seed)
     var fixture = try PruneFixture()
@@ -142,8 +142,8 @@ struct MovedFramesTests {
     }
   }
 
-  /// A frame with an unused blob that does not match its hash does not move: its used blobs are
-  /// stored again, and no table lists the other.
+  /// A frame with an unused blob that does not match its hash is not copied unchanged: its used
+  /// blobs are stored again, and the damaged one is in no table.
   @Test(arguments: [false, true]) func damagedUnusedBlobsDoNotMove(isDamaged: Bool) throws {
     let fixture = try PruneFixture()
     let session = try fixture.repository.beginWriting()
@@ -180,7 +180,7 @@ struct MovedFramesTests {
     #expect(UnusedShare(of: 0, in: 0) == .none)
   }
 
-  /// Frames of which half or more is unused never move, whatever the limit.
+  /// A frame that is half unused or more is never copied unchanged, whatever the limit.
   @Test func shareWithinALimit() {
     var bytes = UnusedShare.Bytes()
     let (small, half) = (UnusedShare(of: 1, in: 64), UnusedShare(of: 31, in: 64))

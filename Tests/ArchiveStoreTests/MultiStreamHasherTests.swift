@@ -3,13 +3,12 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Bytes of several packs that are collected and hashed together.
+/// Bytes of several packs that are buffered and hashed together.
 struct MultiStreamHasherTests {
-  /// The number and size of portions, also sizes that are no multiple of a block.
+  /// The number and size of portions, including sizes that are not a multiple of a block.
   private static let rooms = [(64, 1024), (8, 1000), (5, 128), (2, 77)]
 
-  /// Packs that receive pieces of all sizes in turn, end one after another, and are followed by
-  /// others.
+  /// Several packs receive pieces of all sizes, end one after another, and are followed by others.
   @Test(arguments: rooms) func everyPackHasItsDigest(count: Int, size: Int) {
     var random = SeededBytes(seed: 41)
     let hasher = MultiStreamHasher(count: count, size: size)
@@ -24,7 +23,7 @@ struct MultiStreamHasherTests {
     }
   }
 
-  /// No pack has a full portion.
+  /// There are more packs than portions, and none of them fills a portion.
   @Test func morePacksThanPortionsAreHashed() {
     let hasher = MultiStreamHasher(count: 4, size: 500)
     var packs = (0..<20).map { _ in OpenPack(hasher) }
@@ -43,7 +42,7 @@ struct MultiStreamHasherTests {
     #expect(hash.finish() == Blake2b.hash([]))
   }
 
-  /// Nothing is hashed before the space is used up, and then enough of each pack to free some.
+  /// Nothing is hashed before the buffer is full, and then only enough to free a part of it.
   @Test func bytesAreBufferedUpToTheLimit() {
     let hasher = MultiStreamHasher(count: 16, size: 1000)
     var packs = (0..<4).map { _ in OpenPack(hasher) }
@@ -54,7 +53,7 @@ struct MultiStreamHasherTests {
     for index in packs.indices { packs[index].expectDigest() }
   }
 
-  /// A dropped pack frees its space, however it ends.
+  /// A pack that is dropped at any moment frees its part of the buffer.
   @Test func droppedPackFreesItsBuffer() {
     let hasher = MultiStreamHasher(count: 4, size: 100)
     var other = OpenPack(hasher)

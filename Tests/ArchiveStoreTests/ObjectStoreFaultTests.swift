@@ -6,10 +6,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Programs that sleep, crash or lose requests at each request, in a store without rename: no
-/// snapshot that was reported lacks anything, and the next prune cleans up.
+/// Programs that sleep, crash or lose requests, at each request to a store without rename: every
+/// snapshot that was reported is complete, and the next prune cleans up.
 struct ObjectStoreFaultTests {
-  /// A writer sleeps for more than an hour at any request, and meanwhile a prune removes what it
+  /// A writer sleeps for more than an hour at any request, while a prune removes packs that it
   /// relies on.
   @Test(arguments: [false, true]) func aWriterMaySleepAtEachRequest(relies: Bool) throws {
     var original = try ObjectStoreFixture()
@@ -49,8 +49,8 @@ struct ObjectStoreFaultTests {
     }
   }
 
-  /// A prune sleeps for hours at any request. Meanwhile another one does its work, and a writer
-  /// stores again what was removed.
+  /// A prune sleeps for hours at any request, while another one completes and a writer stores the
+  /// removed data again.
   @Test func aPruneMaySleepAtEachRequest() throws {
     let original = try ObjectStoreFixture.withUnusedPacks()
     let files = PruneFixture.files(0..<6)
@@ -78,7 +78,8 @@ struct ObjectStoreFaultTests {
     }
   }
 
-  /// Each request of a backup fails: once, as does its answer, or from then on, as after a crash.
+  /// A request of a backup is refused, its answer is lost, or it and all later requests are
+  /// refused, as after a crash.
   @Test(arguments: Fault.allCases) func aBackupMayFailAtEachRequest(fault: Fault) throws {
     var original = try ObjectStoreFixture()
     try original.backUp(PruneFixture.files(0..<4))
@@ -103,7 +104,7 @@ struct ObjectStoreFaultTests {
     }
   }
 
-  /// Each request of a prune fails, in the same ways.
+  /// Requests of a prune fail in the same ways.
   @Test(arguments: Fault.allCases) func aPruneMayFailAtEachRequest(fault: Fault) throws {
     let original = try ObjectStoreFixture.withUnusedPacks()
     for number in Sampling.steps(9, "failing prune") {
@@ -124,7 +125,8 @@ struct ObjectStoreFaultTests {
     }
   }
 
-  /// Each request of a removal of snapshots fails, in the same ways: each is complete, or gone.
+  /// Requests of a removal of snapshots fail in the same ways: each snapshot is complete or
+  /// removed.
   @Test(arguments: Fault.allCases) func aRemovalMayFailAtEachRequest(fault: Fault) throws {
     var original = try ObjectStoreFixture()
     for start in 0..<3 { try original.backUp(PruneFixture.files(start..<(start + 2))) }
@@ -146,11 +148,11 @@ struct ObjectStoreFaultTests {
     }
   }
 
-  /// The ways in which requests fail.
+  /// The ways in which a request fails.
   enum Fault: CaseIterable, Sendable {
     case refused, answerLost, crash
 
-    /// Lets the request of a number fail, counted from now.
+    /// Makes the request with a number fail, counted from now.
     func happen(at number: Int, in store: MemoryObjectStorage) -> OneCall {
       let call = OneCall(number)
       store.state.withLock { state in

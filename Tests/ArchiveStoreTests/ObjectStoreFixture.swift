@@ -5,8 +5,8 @@ import TestSupport
 
 @testable import ArchiveStore
 
-/// A repository in an object store, and the programs that use it. Each has its own connection,
-/// which a test can cut or look at.
+/// A repository in an object store, and the programs that use it. Each program has its own
+/// connection, which a test can interrupt or inspect.
 struct ObjectStoreFixture {
   let store: MemoryObjectStorage
   /// The snapshots that were reported as complete, with their files.
@@ -19,7 +19,7 @@ struct ObjectStoreFixture {
     _ = try Repository.create(in: store, program: "test")
   }
 
-  /// A repository in which a prune removes packs and rewrites others.
+  /// A repository in which a prune removes some packs and rewrites others.
   static func withUnusedPacks(canCreateExclusively: Bool = true) throws -> ObjectStoreFixture {
     var fixture = try ObjectStoreFixture(canCreateExclusively: canCreateExclusively)
     for range in [0..<6, 4..<9, 20..<24, 20..<22] { try fixture.backUp(PruneFixture.files(range)) }
@@ -35,7 +35,7 @@ struct ObjectStoreFixture {
   /// Returns an independent fixture with the same content.
   func copy() -> ObjectStoreFixture { ObjectStoreFixture(copying: self) }
 
-  /// The repository as a program without faults sees it.
+  /// Returns the repository, through a connection without faults.
   func open() throws -> Repository { try Repository.open(store) }
 
   mutating func backUp(_ files: [(name: String, bytes: [UInt8])]) throws {
@@ -43,7 +43,7 @@ struct ObjectStoreFixture {
     snapshots.append((stored, files))
   }
 
-  /// Removes the snapshot of a number.
+  /// Removes the snapshot with this number.
   mutating func forget(_ number: Int) throws {
     let id = snapshots.remove(at: number).stored.id
     _ = try SnapshotRemoval(open()).run([id]) { _ in }
@@ -54,8 +54,8 @@ struct ObjectStoreFixture {
     try RepositoryPrune(open(), PruneRequest()).run()
   }
 
-  /// Prunes when all programs that have ended are known to be dead, and again when what is left of
-  /// them is removed.
+  /// Prunes after the leases of ended programs have expired, and again after these leases are due
+  /// for removal.
   @discardableResult
   func pruneLater() throws -> RepositoryPrune.Report {
     for seconds in [3700.0, 90_000] {
@@ -114,7 +114,7 @@ struct ObjectStoreProgram {
     return try session.storeTree(entries)
   }
 
-  /// Calls `body` once, before the request of a number, counted from now.
+  /// Calls `body` once, before the request with this number, counted from now.
   func interrupt(at number: Int, _ body: @escaping @Sendable () -> Void) -> OneCall {
     let call = OneCall(number)
     connection.state.withLock { $0.action = { _ in if call.take() { body() } } }

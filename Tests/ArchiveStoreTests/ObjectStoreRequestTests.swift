@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The requests of a writer to a store without rename.
+/// The requests that a writer sends to a store without rename.
 struct ObjectStoreRequestTests {
   private let directory = TemporaryDirectory()
   private let files = PruneFixture.files(0..<3)
@@ -19,7 +19,7 @@ struct ObjectStoreRequestTests {
     IndexCache(directory: ByteString(directory("index")), isEncrypted: TestEncryption.isOn)
   }
 
-  /// Makes a snapshot of the files as a backup does, and returns the requests, without ids.
+  /// Backs up the files, and returns the requests without ids.
   private func run(_ fixture: ObjectStoreFixture, _ sequence: UInt64) throws -> [String] {
     fixture.store.state.withLock { $0.requests = [] }
     let program = try ObjectStoreProgram(fixture.store)
@@ -47,27 +47,27 @@ struct ObjectStoreRequestTests {
     "list leases", "put snapshots", "list leases", "delete objects",
   ]
 
-  /// An unchanged run lists twice, reads no snapshot and no index object, and puts and looks at its
-  /// snapshot in four requests.
+  /// An unchanged run lists twice, reads no snapshot and no index object, and stores its snapshot
+  /// in four requests, including checks of the lease.
   @Test func anUnchangedRunMakesNineRequests() throws {
     let fixture = try ObjectStoreFixture()
     _ = try run(fixture, 1)
-    // The recipients of a new repository are read again.
+    // The recipients of a new repository would be read again.
     fixture.store.advance(by: 7200)
     for sequence in 2...4 as ClosedRange<UInt64> {
       let requests = try run(fixture, sequence)
       #expect(requests == Self.unchanged, "\(requests)")
     }
-    // The next list reads no snapshot.
+    // The next listing of snapshots reads none of them.
     fixture.store.state.withLock { $0.requests = [] }
     #expect(try fixture.open().heads(cache: heads).heads.count == 4)
     let requests = fixture.store.state.withLock { $0.requests }
     #expect(requests == ["get repository.json", "objects snapshots"], "\(requests)")
   }
 
-  /// A run that stores something looks at its lease once before it puts its index object, and once
-  /// after that.
-  @Test func anIndexObjectNeedsTwoLooksAtTheLease() throws {
+  /// A run that stores data checks its lease once before it stores its index object, and once after
+  /// that.
+  @Test func anIndexObjectNeedsTwoChecksOfTheLease() throws {
     let requests = try run(try ObjectStoreFixture(), 1)
     let index = try #require(requests.firstIndex(of: "put index"))
     #expect(requests[index - 1] == "list leases")
@@ -78,8 +78,8 @@ struct ObjectStoreRequestTests {
     #expect(Array(requests[(index + 1)...]) == rest, "\(requests)")
   }
 
-  /// The sizes of index objects, of which writers leave one for each backup, come from a listing.
-  @Test func statisticsAskForNoSingleObject() throws {
+  /// The sizes of index objects, one for each backup, are read from a listing.
+  @Test func statisticsDoNotRequestEachObject() throws {
     var fixture = try ObjectStoreFixture()
     for range in [0..<3, 3..<6, 6..<9] { try fixture.backUp(PruneFixture.files(range)) }
     let repository = try fixture.open()
@@ -93,8 +93,8 @@ struct ObjectStoreRequestTests {
     #expect(sizes.count == 3 && statistics.indexBytes == sizes.values.clampedSum)
   }
 
-  /// If the recipients may have changed since the repository was opened, they are read again: the
-  /// file was written shortly before, or after the lease was taken, as the store's clock says.
+  /// The recipients are read again unless, by the store's clock, their file was last written well
+  /// before the repository was opened.
   @Test func changedRecipientsAreNoticed() throws {
     guard TestEncryption.isOn else { return }
     let fixture = try ObjectStoreFixture()

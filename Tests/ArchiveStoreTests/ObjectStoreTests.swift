@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A repository in a store without rename: everything works, and a snapshot is committed only if
-/// nothing that it needs can have been removed.
+/// A repository in a store without rename: all operations work, and a snapshot is committed only if
+/// none of the data that it needs can have been removed.
 struct ObjectStoreTests {
   private let files = PruneFixture.files(0..<6)
 
@@ -33,7 +33,7 @@ struct ObjectStoreTests {
     }
   }
 
-  /// A program that has just begun, also one that removes objects, has no heartbeat yet.
+  /// A program that has just begun has no heartbeat yet, even if it removes objects.
   @Test func checkSaysThatAProgramIsRunning() throws {
     let store = MemoryObjectStorage()
     _ = try Repository.create(in: store, program: "test")
@@ -48,8 +48,8 @@ struct ObjectStoreTests {
     lease.release()
   }
 
-  /// A program that may not remove objects could not give up the right, and would keep it from the
-  /// others for an hour.
+  /// A program that may not remove objects could not release the right, which would stay taken for
+  /// an hour.
   @Test func theRightIsOnlyForProgramsThatCanRemove() throws {
     let store = MemoryObjectStorage()
     _ = try Repository.create(in: store, program: "test")
@@ -68,8 +68,8 @@ struct ObjectStoreTests {
     _ = try RepositoryPrune(Repository.open(store)).run()
   }
 
-  /// A check lists the index objects with their sizes, and does not ask for each of them.
-  @Test func checkAsksForNoIndexObjectTwice() throws {
+  /// A check lists the index objects with their sizes, and does not request the status of each.
+  @Test func checkRequestsEachIndexObjectOnce() throws {
     var fixture = try ObjectStoreFixture()
     for range in [0..<6, 4..<9, 20..<24] { try fixture.backUp(PruneFixture.files(range)) }
     fixture.store.state.withLock { $0.requests = [] }
@@ -78,8 +78,8 @@ struct ObjectStoreTests {
     #expect(requests.count == 3, "\(requests)")
   }
 
-  /// If the store cannot be reached any longer, that is no damage, and not every object is waited
-  /// for. An object that it alone fails to send is none either.
+  /// A lost connection is not damage, and ends the check at once. An object that alone cannot be
+  /// read is not damaged either.
   @Test(arguments: [true, false]) func checkEndsWithTheConnection(isLost: Bool) throws {
     var fixture = try ObjectStoreFixture()
     for range in [0..<6, 4..<9, 20..<24] { try fixture.backUp(PruneFixture.files(range)) }
@@ -106,7 +106,7 @@ struct ObjectStoreTests {
     }
   }
 
-  /// A second program cannot create a repository over that of the first one.
+  /// A second program cannot create a repository over an existing one.
   @Test func twoProgramsDoNotCreateOneRepository() throws {
     let store = MemoryObjectStorage()
     let first = try ObjectStoreFixture().store.load(RepositoryLayout.settings, limit: 1 << 20)
@@ -122,7 +122,7 @@ struct ObjectStoreTests {
     #expect(try store.load(RepositoryLayout.settings, limit: 1 << 20) == first)
   }
 
-  /// A snapshot is pending first, and nobody sees it there; then it has its name.
+  /// A snapshot is first stored as pending, where it is invisible, and then under its name.
   @Test func aSnapshotIsPendingFirst() throws {
     let fixture = try ObjectStoreFixture()
     let store = fixture.store
@@ -139,8 +139,8 @@ struct ObjectStoreTests {
     }
     try program.repository.back(up: files)
     program.endInterruption()
-    // It is put as pending, the lease is looked at, it is put, the lease is looked at, and pending
-    // ends.
+    // The requests: put the pending object, check the lease, put the snapshot, check the lease,
+    // remove the pending object.
     let all = seen.withLock { $0 }
     #expect(
       all.first == "1 0" && all.contains("1 1") && !all.contains { $0.hasPrefix("0 1") }, "\(all)")
@@ -150,8 +150,8 @@ struct ObjectStoreTests {
     #expect(requests[commit + 1].hasPrefix("list leases/"))
   }
 
-  /// A program slept for an hour, and what it relies on was removed: it makes no snapshot, and says
-  /// that it has to be run again.
+  /// A program slept for an hour, and blobs that it relies on were removed: it stores no snapshot,
+  /// and reports that it has to be run again.
   @Test(arguments: [true, false]) func aWriterWhosePacksAreGoneMakesNoSnapshot(
     isExclusive: Bool
   ) throws {
@@ -176,7 +176,7 @@ struct ObjectStoreTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// A program slept for an hour, but nothing that it relies on was removed: its work is not lost.
+  /// A program slept for an hour, but no blob that it relies on was removed: its work is not lost.
   @Test func aWriterWhosePacksAreThereCommitsWithANewLease() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(PruneFixture.files(20..<22))
@@ -190,14 +190,14 @@ struct ObjectStoreTests {
     let stored = try session.finish(program.repository.makeSnapshot(tree, sequence: 9))
     fixture.snapshots.append((stored, files))
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
-    // What is left of the dead lease goes after a day.
+    // The rest of the dead lease is removed after a day.
     #expect(try fixture.names(RepositoryLayout.leases) == [lease.name])
     try fixture.pruneLater()
     #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// A program that wakes up after its lease was removed altogether does not take it for alive.
+  /// A program that wakes up after its lease was removed must not treat the lease as valid.
   @Test func aHeartbeatDoesNotReviveALease() throws {
     let fixture = try ObjectStoreFixture()
     let lease = try Lease(fixture.open().storage)
@@ -211,7 +211,7 @@ struct ObjectStoreTests {
     #expect(storeError { try lease.save([1], as: RepositoryLayout.readme) }?.code == .leaseLost)
   }
 
-  /// Packs stay while a reader with a lease may need them.
+  /// Packs stay as long as a reader with a lease may need them.
   @Test func packsStayWhileAReaderHasALease() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(files)
@@ -225,8 +225,8 @@ struct ObjectStoreTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// A snapshot that is pinned while it is removed stays.
-  @Test func aSnapshotThatIsPinnedMeanwhileStays() throws {
+  /// A snapshot that is pinned during its removal stays.
+  @Test func aSnapshotThatIsPinnedDuringItsRemovalStays() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(files)
     let id = fixture.snapshots[0].stored.id
@@ -244,7 +244,8 @@ struct ObjectStoreTests {
     #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
   }
 
-  /// A snapshot that the store never sends is removed only if that is forced, unless it is pinned.
+  /// A snapshot that the store never sends is removed only if that is forced and the snapshot is
+  /// not pinned.
   @Test func aSnapshotThatIsNeverSentIsRemovedByForce() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(files)
@@ -270,8 +271,8 @@ struct ObjectStoreTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// As long as a program that lost the right to remove packs may still do it, no condemned pack
-  /// becomes usable again.
+  /// No condemned pack becomes usable as long as a program that lost the right to remove packs may
+  /// still remove it.
   @Test func aDamagedListWaitsForASleepingPrune() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(files)
@@ -295,8 +296,8 @@ struct ObjectStoreTests {
 
 /// One prune at a time, with and without conditional requests.
 struct ObjectStoreRightTests {
-  /// A second prune begins at any request of the first one: only one of the two removes anything,
-  /// and neither loses something.
+  /// A second prune begins at any request of the first one: only one of them removes packs, and no
+  /// data is lost.
   @Test(arguments: [true, false]) func aSecondPruneMayBeginAtAnyTime(isExclusive: Bool) throws {
     let original = try ObjectStoreFixture.withUnusedPacks(canCreateExclusively: isExclusive)
     for number in Sampling.steps(9, "second prune") {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs that several threads submit for closing while another thread waits for earlier ones.
+/// Packs that several threads submit for closing while another thread waits for earlier packs.
 struct PackClosingTests {
   private let storage = MemoryStorage()
   private let repository: Repository
@@ -18,8 +18,8 @@ struct PackClosingTests {
     _ = try pack.append(PackFrame(stored: bytes, plain: bytes.count, blobs: []))
   }
 
-  /// A slow disk: one pack is being closed, one waits, and threads wait to submit theirs when a
-  /// checkpoint begins. None is lost.
+  /// On a slow disk, one pack is being closed, one is queued, and threads wait to submit theirs
+  /// when a checkpoint begins. No pack is lost.
   @Test func checkpointLosesNoWaitingPack() throws {
     let watched = WatchedStorage(storage)
     let gate = BoundedQueue<Int>(capacity: 1)
@@ -33,7 +33,7 @@ struct PackClosingTests {
       try Self.fill(pack)
       threads.submit { #expect(throws: Never.self) { try packs.closeSoon(pack) } }
     }
-    // The pauses make a conflict likely; the result does not depend on it.
+    // The pauses make a collision likely; the result does not depend on them.
     Host.pause(seconds: 0.1)
     threads.submit { #expect(throws: Never.self) { try packs.wait() } }
     Host.pause(seconds: 0.1)
@@ -72,7 +72,7 @@ struct PackClosingTests {
     #expect(packs.areAllClosed && packs.counts.packs == 300)
   }
 
-  /// After the end of the run packs are not closed, and submitting one gives an error.
+  /// After the end of the run, packs are not closed, and submitting one is an error.
   @Test func packsAreNotClosedAfterTheRun() throws {
     let status = RunStatus(location: "test")
     let packs = RunPacks(try Lease(storage), status)

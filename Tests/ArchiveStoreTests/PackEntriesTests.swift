@@ -3,13 +3,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The entries that the index has of packs whose own tables are not usable.
+/// The index entries of packs whose own tables are unusable.
 struct PackEntriesTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
   private static func pack(_ number: Int) -> Digest { digest(-1 - number) }
 
-  /// Makes an object over some packs, with blobs that are distributed over them in turn.
+  /// Makes an index object of some packs, over which the blobs are distributed in turn.
   private static func object(_ packs: Range<Int>, blobs: Range<Int>) throws -> IndexObject {
     var builder = IndexBuilder()
     builder.packs = packs.map { number in
@@ -25,7 +25,7 @@ struct PackEntriesTests {
     return try IndexObject(bytes: builder.encode())
   }
 
-  @Test func entriesOfAPackAreThoseOfAllObjectsThatNameIt() throws {
+  @Test func entriesOfAPackAreFoundInAllObjectsThatNameIt() throws {
     let index = CheckedIndex([
       try Self.object(0..<7, blobs: 0..<500), try Self.object(5..<6, blobs: 900..<903),
       try Self.object(8..<9, blobs: 0..<0),
@@ -42,7 +42,7 @@ struct PackEntriesTests {
     #expect(index.records(of: Self.pack(8)).isEmpty && index.records(of: Self.pack(9)).isEmpty)
   }
 
-  /// One scan for all packs: with one for each, a thousand damaged packs take a thousand scans.
+  /// One scan serves all packs; otherwise a thousand damaged packs would need a thousand scans.
   @Test func manyPacksNeedOneScan() throws {
     let index = CheckedIndex([try Self.object(0..<1000, blobs: 0..<100_000)])
     let clock = ContinuousClock()

@@ -6,7 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The intact blobs of damaged packs are stored again, and the index no longer names these packs.
+/// Repairs of damaged packs: intact blobs are stored again, and the index no longer names the
+/// packs.
 struct PackRepairTests {
   private static let files = (0..<20).map { number in
     ("file-\(number)", SeededBytes.some(seed: UInt64(number), count: 2000))
@@ -26,12 +27,13 @@ struct PackRepairTests {
       _ = try repository.back(up: [("other", [1, 2, 3])], sequence: 2)
     }
 
-    /// Returns the pack of the files, the largest.
+    /// Returns the largest pack, which contains the files.
     func pack() throws -> Digest {
       try #require(try RepositoryListing.packSizes(memory).max { $0.value < $1.value }?.key)
     }
 
-    /// Changes a byte of the content in the middle, and runs a check that records the pack.
+    /// Changes a byte in the middle of the pack's content, and runs a check that records the
+    /// damage.
     func damage() throws -> Digest {
       let pack = try pack()
       try memory.changeContent(RepositoryLayout.tested.pack(pack)) { $0[$0.count / 2] ^= 0xff }
@@ -43,7 +45,7 @@ struct PackRepairTests {
       try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
     }
 
-    /// Removes leases that could not be released, as after an hour without a heartbeat.
+    /// Removes leases that could not be released, as if they had expired.
     func removeLeases() throws {
       for name in try memory.list(RepositoryLayout.leases) {
         let lease = RepositoryLayout.leases.appending(name)
@@ -87,7 +89,7 @@ struct PackRepairTests {
       try fixture.memory.load(RepositoryLayout.tested.setAside(pack), limit: 1 << 20) == bytes)
     #expect(try fixture.readable() == readable)
     #expect(try fixture.repair().isIdle)
-    // The loss is reported for the snapshot, and no longer for an object.
+    // The loss is now reported for the snapshot, no longer for an object.
     let checked = try Checked(fixture.repository, .everything)
     #expect(checked.damaged.isEmpty && checked.costs.count == 1, "\(checked.findings)")
     _ = try fixture.repository.back(up: Self.files, sequence: 3)
@@ -107,9 +109,9 @@ struct PackRepairTests {
     #expect(try fixture.readable().count == Self.files.count)
   }
 
-  /// A directory with the name of a pack is none: the pack is missing, and once the index no longer
-  /// names it, nothing is damaged.
-  @Test func aDirectoryInPlaceOfAPackIsNoPack() throws {
+  /// A directory with the name of a pack is not a pack: the pack is missing, and once the index no
+  /// longer names it, nothing is damaged.
+  @Test func aDirectoryInPlaceOfAPackIsNotAPack() throws {
     let fixture = try Fixture()
     let path = RepositoryLayout.tested.pack(try fixture.pack())
     try fixture.memory.remove(path)
@@ -123,7 +125,7 @@ struct PackRepairTests {
     #expect("\(checked.findings)".contains("it does not belong there"))
   }
 
-  /// Blobs that a backup has stored again are not stored a third time.
+  /// Blobs that a backup has already stored again are not stored a third time.
   @Test func blobsInOtherPacksAreNeitherStoredNorLost() throws {
     let fixture = try Fixture()
     _ = try fixture.damage()
@@ -149,8 +151,8 @@ struct PackRepairTests {
     #expect(try Checked(fixture.repository, .everything).findings.isEmpty)
   }
 
-  /// A pack that was made of wrong bytes, for example by damaged memory, matches its id: it is not
-  /// called intact, and no backup relies on it.
+  /// A pack that was built from wrong bytes, for example because of a memory error, matches its id.
+  /// It is not treated as intact, and no backup relies on it.
   @Test(arguments: [false, true]) func packOfWrongBytesIsRepaired(isIndexed: Bool) throws {
     let fixture = try Fixture()
     let pack = try fixture.pack()
@@ -181,14 +183,14 @@ struct PackRepairTests {
     #expect(try fixture.readable().count == Self.files.count)
   }
 
-  /// Only prune moves condemned packs back or removes them.
+  /// Only prune restores or removes condemned packs.
   @Test func condemnedPacksAreNotRepaired() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
     _ = try fixture.memory.condemn([pack])
     #expect(try fixture.repair().isIdle)
     #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
-    // It stays condemned when others are repaired: prune may move it back.
+    // The pack stays condemned when others are repaired: prune may restore it.
     let other = try #require(
       try RepositoryListing.packSizes(fixture.memory).min { $0.value < $1.value }?.key)
     try fixture.memory.change(RepositoryLayout.tested.pack(other)) { $0.removeLast(9) }
@@ -205,7 +207,7 @@ struct PackRepairTests {
     #expect(try fixture.repair().lostBlobs == 1)
   }
 
-  /// Whichever call fails, no readable file is lost, and the next repair completes the work.
+  /// Each call fails in turn: no readable file is lost, and the next repair completes the work.
   @Test(arguments: [false, true]) func repairSurvivesEveryFailedCall(failsRepeatedly: Bool) throws {
     let counted = try Fixture()
     _ = try counted.damage()

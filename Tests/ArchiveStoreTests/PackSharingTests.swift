@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs that are hashed together and are full earlier than usual.
+/// Packs that are hashed together, and are therefore closed at smaller sizes.
 struct PackSharingTests {
   private static let target = 40_000
 
@@ -47,13 +47,13 @@ struct PackSharingTests {
       }
     }
 
-    /// Does the work of a checkpoint.
+    /// Closes all packs, as a checkpoint does.
     func settle() throws {
       for pack in lanes.all.compactMap({ $0.detachOpen() }) { try packs.closeSoon(pack) }
       try packs.wait()
     }
 
-    /// Expects the name of each pack to be the hash of its bytes.
+    /// Expects each pack to be named by the hash of its bytes.
     func expectRightNames() throws {
       #expect(packs.areAllClosed && gathered == 0)
       for (_, pack) in packs.unindexed {
@@ -82,7 +82,7 @@ struct PackSharingTests {
     try fixture.expectRightNames()
   }
 
-  /// After the first full pack four are open, whatever the number of workers, and receive equal
+  /// Once the first pack is full, four are open, whatever the number of workers, and receive equal
   /// shares.
   @Test(arguments: [1, 2]) func fourPacksAreOpenAfterTheFirstIsFull(workers: Int) throws {
     let fixture = try Fixture(workers: workers, room: (64, 1000))
@@ -97,7 +97,7 @@ struct PackSharingTests {
     try fixture.expectRightNames()
   }
 
-  /// The packs are full one after another, also after a checkpoint.
+  /// The packs become full one after another, even after a checkpoint.
   @Test func packsAreFilledOneAfterAnother() throws {
     let fixture = try Fixture(workers: 2)
     let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
@@ -114,7 +114,7 @@ struct PackSharingTests {
     try fixture.expectRightNames()
   }
 
-  /// There are no additional packs if hashing together is not faster.
+  /// If hashing together is not faster, no additional packs are open.
   @Test func withoutVectorLanesTwoWorkersShareAPacker() throws {
     let fixture = try Fixture(workers: 2, shares: false)
     try fixture.append(100, seed: 53)
@@ -123,7 +123,7 @@ struct PackSharingTests {
     try fixture.expectRightNames()
   }
 
-  /// Threads append while one makes checkpoints; the buffer never exceeds its limit.
+  /// Some threads append while another makes checkpoints: no data is lost.
   @Test func checkpointsWhileOthersAppend() throws {
     let fixture = try Fixture(workers: 6)
     let threads = try Workers(count: 5, capacity: 5, name: "test")
@@ -145,8 +145,8 @@ struct PackSharingTests {
     #expect(fixture.packs.counts.packs > 60)
   }
 
-  /// A storage failure while bytes are buffered for hashing ends the run with that error, and
-  /// leaves nothing.
+  /// A storage failure while bytes are buffered for hashing ends the run with that error, and frees
+  /// the buffer.
   @Test(arguments: [30, 45, 46, 47, 48, 49, 60, 90]) func storageFailureEndsTheRun(call: Int) throws
   {
     let fixture = try Fixture(workers: 2)
@@ -162,8 +162,8 @@ struct PackSharingTests {
     #expect(fixture.gathered == 0)
   }
 
-  /// A write to a pack has failed, and its thread has not ended the run yet: a thread that makes a
-  /// checkpoint must not close the pack.
+  /// A write to a pack has failed, but its thread has not ended the run yet: a checkpoint by
+  /// another thread must not close the pack.
   @Test func tornPackIsNotClosed() throws {
     let fixture = try Fixture(workers: 1)
     let pack = try PackWriter(number: 1, lease: fixture.lease, isReadSoon: false)
@@ -178,7 +178,7 @@ struct PackSharingTests {
   }
 }
 
-/// The same with a session.
+/// The same in a session.
 struct SharingSessionTests {
   private static let files = (0..<24).map {
     SeededBytes.some(seed: UInt64(70 + $0), count: 60_000 + $0)
@@ -192,7 +192,7 @@ struct SharingSessionTests {
       hasher: { MultiStreamHasher(count: 16, size: 8 << 10) })
   }
 
-  /// Stores some of the files, each in a frame of its own.
+  /// Stores some of the files, each in its own frame.
   private func store(_ numbers: Range<Int>, in session: WritingSession) throws -> [TreeEntry] {
     let writer = try session.makeWriter()
     return try numbers.map { number in
@@ -233,7 +233,7 @@ struct SharingSessionTests {
     #expect(try storage.list(RepositoryLayout.indexes).isEmpty)
   }
 
-  /// Each storage call fails in turn: if that ends the run, there is neither a snapshot nor an
+  /// Each storage call fails in turn. If the run fails, it leaves neither a snapshot nor an
   /// unfinished object.
   @Test func everyFailedStorageCallLeavesNothing() throws {
     for number in 1... {

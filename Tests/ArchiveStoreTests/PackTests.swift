@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Packs checked with the standard programs that must be able to open them.
+/// Standard programs must be able to open packs.
 struct PackProgramTests {
   private let directory = TemporaryDirectory()
   private let repository: Repository
@@ -27,7 +27,8 @@ struct PackProgramTests {
     ByteString("dir/" + String(repeating: "n", count: 99)), ".hidden", " ", "~", "a:b", "%s%n",
   ]
 
-  /// Makes packs with all kinds of members: small files, parts, an attribute's blob, lists, trees.
+  /// Makes packs with all kinds of members: small files, parts, the blob of an attribute, lists,
+  /// trees.
   private func fill() throws -> [(path: ByteString, bytes: [UInt8])] {
     var random = SeededBytes(seed: 21)
     let session = try repository.beginWriting()
@@ -160,7 +161,8 @@ struct PackProgramTests {
     }
   }
 
-  /// Frames of parts of one large file, as after changes of a database, are sampled for repeats.
+  /// Only frames that contain parts of a single large file, as after changes of a database, are
+  /// marked as such.
   @Test func framesOfOneFileAreFound() throws {
     let first = [PackMembers.part(of: "folders/a/main.db", at: 0), "folders/a/main.db"]
     for (names, isOneFile) in [
@@ -172,7 +174,7 @@ struct PackProgramTests {
       ([first[0], "folders/a/note", PackMembers.part(of: "folders/a/main.db", at: 4096)], false),
     ] {
       var builder = try FrameBuilder(limit: FrameBuilder.dataLimit)
-      // The frame before has no effect.
+      // The previous frame has no effect.
       _ = try builder.append(TarMember(path: [1], size: 1), bytes: [1].span, blobs: [])
       _ = builder.finish()
       for name in names {
@@ -203,7 +205,7 @@ struct PackProgramTests {
     return frames.filter { !$0.contains { $0.hasPrefix(".sandboxctl/trees/") } }
   }
 
-  /// Text and photos in turn: they are not compressed together.
+  /// Text alternates with incompressible data: they are not compressed together.
   @Test func incompressibleDataHasItsOwnFrames() throws {
     var random = SeededBytes(seed: 23)
     var files: [(name: String, bytes: [UInt8])] = []
@@ -218,7 +220,7 @@ struct PackProgramTests {
     }
     #expect(kinds.filter { $0 == ["noise"] }.count >= 4)
     #expect(kinds.filter { $0 == ["text"] }.count >= 2)
-    // The remainders of both at the end may share a frame.
+    // The rest of both, at the end, may share a frame.
     #expect(kinds.filter { $0.count == 2 }.count <= 1)
     let reader = try repository.beginReading()
     for file in files {
@@ -226,7 +228,7 @@ struct PackProgramTests {
     }
   }
 
-  /// A small run does not make two small frames.
+  /// A small run makes one small frame, not two.
   @Test func smallRemaindersShareAFrame() throws {
     var random = SeededBytes(seed: 24)
     let text = Array(String(repeating: "words ", count: 1000).utf8)

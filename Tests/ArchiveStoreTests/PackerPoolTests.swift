@@ -6,9 +6,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Frames of several threads that are written to packs.
+/// Writing of frames from several threads to packs.
 struct PackerPoolTests {
-  /// A run with its own packs in memory.
+  /// A run with its packs in memory.
   private struct Fixture {
     let storage = WatchedStorage(MemoryStorage())
     let packs: RunPacks
@@ -43,7 +43,7 @@ struct PackerPoolTests {
     #expect(lanes.active.map { $0.detachOpen() != nil } == [true, false, false, false])
   }
 
-  /// Threads that write at the same time also share one pack as long as there is little data.
+  /// Even threads that write at the same time share one pack, as long as there is little data.
   @Test func littleDataMakesOnePackWithAnyThreads() throws {
     let fixture = try Fixture()
     // Writing is slow, so that the other threads find the pack busy.
@@ -59,8 +59,8 @@ struct PackerPoolTests {
     }
     try appendFromFourThreads()
     #expect(fixture.opened == before + 1)
-    // From now on a thread that finds the pack busy opens a second pack: the first writer waits for
-    // that.
+    // From now on, a thread that finds the pack busy opens a second pack, for which the first
+    // writer waits.
     let isInside = Atomic<Bool>(false)
     let isOpened = Atomic<Bool>(false)
     let end = Host.monotonicSeconds() + 600
@@ -78,7 +78,7 @@ struct PackerPoolTests {
     #expect(fixture.opened == before + 2)
   }
 
-  /// While a frame is being written to a pack, the frame of another thread does not wait for it.
+  /// While one thread writes a frame to a pack, the frame of another thread does not have to wait.
   @Test func busyPackBlocksNoThread() throws {
     let fixture = try Fixture()
     let lanes = PackerPool(fixture.packs, fixture.known, workers: 2, alone: 0)
@@ -94,7 +94,7 @@ struct PackerPoolTests {
     let busy = try Workers(count: 1, capacity: 1, name: "test")
     busy.submit { try? lanes.append(fixture.frame(1)) }
     while !isInside.load(ordering: .sequentiallyConsistent) { sleepShortly() }
-    // This would not return if it waited.
+    // If this waited, it would never return.
     try lanes.append(fixture.frame(2))
     mayGoOn.store(true, ordering: .sequentiallyConsistent)
     busy.finish()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Attempts to destroy objects, and what they leave.
+/// Attempts to destroy objects, and their results.
 struct ProtectionCheckTests {
   private func results(of storage: any Storage) throws -> Set<String> {
     let results = try ProtectionCheck(Repository.open(storage)).run()
@@ -23,7 +23,7 @@ struct ProtectionCheckTests {
       cause: SystemError(.open, "x", number: 13))
   }
 
-  /// Each way to change an object counts, in a store with rename and without.
+  /// Any way to change an object counts, in stores with and without rename.
   @Test(arguments: [true, false]) func eachWayToChangeAnObjectIsAttempted(hasRename: Bool) throws {
     let inner: any Storage = hasRename ? MemoryStorage() : MemoryObjectStorage()
     _ = try Repository.create(in: inner, program: "test")
@@ -35,7 +35,7 @@ struct ProtectionCheckTests {
       storage.state.withLock { state in
         state.failure = { event in
           guard Self.isChange(event) else { return nil }
-          // The first put makes the object.
+          // The first put creates the object.
           let isNew = event.hasPrefix("commit ") && seen.withLock { $0.insert(event).inserted }
           let isPermitted = permitted.map { event.hasPrefix($0) } ?? false
           return isNew || isPermitted ? nil : Self.refusal(event)
@@ -48,7 +48,7 @@ struct ProtectionCheckTests {
     }
   }
 
-  @Test func anotherFailureIsNoProtection() throws {
+  @Test func otherFailuresDoNotCountAsProtection() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -61,7 +61,7 @@ struct ProtectionCheckTests {
     #expect(storeError { try results(of: storage) }?.reason == "the link is down")
   }
 
-  /// Probes are no objects, and go after an hour. Other files stay.
+  /// Probes are not reported as objects, and are removed after an hour. Other files are kept.
   @Test(arguments: [true, false]) func probesAreIgnoredAndRemovedByAPrune(hasRename: Bool) throws {
     let clock = TestClock()
     let storage: any Storage =
@@ -87,8 +87,9 @@ struct ProtectionCheckTests {
     #expect(try storage.status(other) != nil)
   }
 
-  /// A user who may not replace objects cannot write a heartbeat: the lease ends by its age.
-  @Test func aHeartbeatThatIsRefusedIsNoError() throws {
+  /// A user who may not replace objects cannot write heartbeats: this is not an error, and the
+  /// lease expires by its age.
+  @Test func aRefusedHeartbeatIsNotAnError() throws {
     let inner = MemoryObjectStorage()
     let repository = try Repository.create(in: inner, program: "test")
     let storage = WatchedStorage(inner)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Prune beside programs that use the repository: what they rely on stays.
+/// Prunes while other programs use the repository: data that they rely on stays.
 struct PruneConcurrencyTests {
   /// A repository with a pack that becomes unused.
   private func fixture() throws -> PruneFixture {
@@ -29,7 +29,7 @@ struct PruneConcurrencyTests {
       })
   }
 
-  /// A writer that began before the packs were condemned relies on them, and makes a snapshot.
+  /// A writer that began before the packs were condemned may rely on them and make a snapshot.
   @Test func packsStayWhileAnEarlierWriterMayNeedThem() throws {
     var fixture = try fixture()
     let session = try fixture.repository.beginWriting()
@@ -48,9 +48,9 @@ struct PruneConcurrencyTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A prune has two condemned objects: one that it may sweep, since a reader has ended, and its
-  /// own, which waits for a writer. The writer commits a snapshot at any of the prune's listings,
-  /// and ends.
+  /// A prune has two condemned objects: one whose packs it may remove, since a reader has ended,
+  /// and its own, which waits for a writer. The writer commits a snapshot and ends, at each of the
+  /// prune's listings in turn.
   @Test func aWriterMayCommitAtEachListingOfAPrune() throws {
     for number in 1...200 {
       var fixture = try fixture()
@@ -91,7 +91,7 @@ struct PruneConcurrencyTests {
   }
 
   /// A writer that began after the packs were condemned does not rely on them, so they are removed
-  /// while it runs.
+  /// even while it runs.
   @Test func aLaterWriterDelaysNothing() throws {
     var fixture = try fixture()
     let first = try fixture.repository.beginWriting()
@@ -108,7 +108,7 @@ struct PruneConcurrencyTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// After an hour without a heartbeat a writer's lease is removed, and it can commit nothing.
+  /// A writer without a heartbeat for an hour loses its lease, and cannot commit.
   @Test func aWriterThatSleptForAnHourMakesNoSnapshot() throws {
     var fixture = try fixture()
     let session = try fixture.repository.beginWriting()
@@ -125,8 +125,8 @@ struct PruneConcurrencyTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Packs in no index object belong to a running writer, or to one that ended.
-  @Test func packsOfAnInterruptedRunAreRemovedOnceNobodyWrites() throws {
+  /// Packs that are in no index object belong to a running writer or to a run that ended.
+  @Test func packsOfAnInterruptedRunAreRemovedAfterAllWritersHaveEnded() throws {
     var fixture = try fixture()
     let session = try fixture.repository.beginWriting()
     let tree = try store(PruneFixture.files(50..<60), session)
@@ -144,9 +144,9 @@ struct PruneConcurrencyTests {
     fixture.snapshots = []
   }
 
-  /// In a repository that some program always writes to, packs of interrupted runs are removed as
-  /// well: those from before all running programs. The packs of these stay.
-  @Test func packsFromBeforeAllWritersAreRemovedBesideThem() throws {
+  /// Even if there is always some running writer, packs of interrupted runs are removed: those that
+  /// are older than all running writers. The packs of these writers stay.
+  @Test func packsOlderThanAllWritersAreRemoved() throws {
     var fixture = try fixture()
     let left = try leavePack(of: PruneFixture.files(50..<60), in: fixture)
     fixture.clock.advance(by: 10)
@@ -156,7 +156,7 @@ struct PruneConcurrencyTests {
     let tree = try store(files, first)
     let pack = try #require(first.packers.all[0].detachOpen())
     try first.packs.close(pack)
-    // The pack is condemned and waits for the writer, which may rely on it.
+    // The pack is condemned but stays until the writer, which may rely on it, has ended.
     let marked = try fixture.prune()
     #expect(marked.plan.packs(.remove).map(\.id) == [left] && marked.waitingPacks == 1)
     #expect(try fixture.packs().contains(left))
@@ -169,8 +169,8 @@ struct PruneConcurrencyTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A program that does not say when it began may have written any pack.
-  @Test func packsStayBesideAWriterOfUnknownAge() throws {
+  /// A writer whose start time is unknown may have written any pack.
+  @Test func packsStayWhileAWriterOfUnknownAgeRuns() throws {
     let fixture = try fixture()
     let left = try leavePack(of: PruneFixture.files(50..<60), in: fixture)
     fixture.clock.advance(by: 10)
@@ -181,7 +181,7 @@ struct PruneConcurrencyTests {
     session.abandon()
   }
 
-  /// Leaves a pack of a run that is killed before it writes its index.
+  /// Leaves a pack behind, as a run that is killed before it writes its index.
   private func leavePack(
     of files: [(name: String, bytes: [UInt8])], in fixture: PruneFixture
   ) throws -> Digest {
@@ -194,7 +194,7 @@ struct PruneConcurrencyTests {
     return try #require(fixture.packs().subtracting(before).first)
   }
 
-  /// A reader with a lease finds every pack that it relies on until it ends.
+  /// Packs that a reader with a lease relies on stay until it ends.
   @Test func packsStayWhileAReaderHasALease() throws {
     var fixture = try fixture()
     var reader: RepositoryReader? = try fixture.repository.beginReading(
@@ -212,7 +212,8 @@ struct PruneConcurrencyTests {
     #expect(try fixture.prune().removedPacks == 2)
   }
 
-  /// Removes the first snapshot and prunes as soon as a pack is read. Returns the prune's report.
+  /// Removes the first snapshot and prunes as soon as a pack is read. Returns the report of the
+  /// prune.
   private func pruneWhileReading(
     _ fixture: PruneFixture, _ read: () throws -> Void
   ) throws -> RepositoryPrune.Report {
@@ -251,7 +252,7 @@ struct PruneConcurrencyTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Without packs to read, or without a directory of leases, a check takes none.
+  /// A check that reads no packs, or that finds no directory of leases, takes no lease.
   @Test func aCheckOfTreesTakesNoLease() throws {
     let fixture = try fixture()
     let memory = fixture.memory
@@ -279,7 +280,7 @@ struct PruneConcurrencyTests {
     #expect(try fixture.prune().removedPacks == 2)
   }
 
-  /// The prune's own lease, left by a crash, does not delay the next one.
+  /// The lease of a prune that crashed does not delay the next one.
   @Test func aDeadPruneDoesNotDelayTheNext() throws {
     var fixture = try fixture()
     try fixture.forget(0)
@@ -292,15 +293,15 @@ struct PruneConcurrencyTests {
     #expect(storeError { try fixture.prune() } != nil)
     fixture.storage.state.withLock { ($0.action, $0.failing) = (nil, nil) }
     #expect(try fixture.memory.list(RepositoryLayout.condemned).count == 1)
-    // The right to remove objects is that of the dead program for an hour.
+    // The right to remove objects stays with the dead program for an hour.
     fixture.clock.advance(by: 3700)
     #expect(try fixture.prune().removedPacks == 2)
     #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Another program takes the right before this one has renamed its directory: only that one has
-  /// it.
+  /// Another program takes the right before this one renames its directory into place: only the
+  /// other one gets it.
   @Test func onlyOneProgramHasTheRight() throws {
     let fixture = try fixture()
     let other = try fixture.repository.beginWriting()
@@ -319,8 +320,8 @@ struct PruneConcurrencyTests {
     #expect(try fixture.memory.list(RepositoryLayout.leases) == [other.lease.path.name])
   }
 
-  /// A prune that sleeps while it writes an index object loses the right to remove objects, which
-  /// is no damage.
+  /// A prune that sleeps while it writes an index object loses the right to remove objects. It
+  /// reports that, and causes no damage.
   @Test func aRightLostDuringTheSweepIsReported() throws {
     var fixture = try PruneFixture()
     for number in 0..<4 { try fixture.backUp(PruneFixture.files(number..<(number + 2))) }

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A prune in which each call of the storage fails: once, as after a transient error, or from then
-/// on, as after a crash. Every snapshot stays complete, and the next prune does the rest.
+/// A prune in which each call of the storage fails, once (a transient error) or from then on (a
+/// crash). Every snapshot stays complete, and the next prune does the rest.
 struct PruneFaultTests {
   @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
     failsRepeatedly: Bool

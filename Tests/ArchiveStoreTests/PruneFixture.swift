@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import ArchiveStore
 
-/// A repository in memory, with a clock that tests set, and the files of each of its snapshots.
+/// A repository in memory, with a clock that tests control, and the files of each of its snapshots.
 struct PruneFixture {
   let memory: MemoryStorage
   let storage: WatchedStorage
@@ -21,7 +21,7 @@ struct PruneFixture {
     repository = try Repository.create(in: storage, program: "test")
   }
 
-  /// A repository in which a prune removes packs and rewrites others.
+  /// A repository in which a prune removes some packs and rewrites others.
   static func withUnusedPacks() throws -> PruneFixture {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<6))
@@ -43,7 +43,7 @@ struct PruneFixture {
   /// Returns an independent fixture with the same content.
   func copy() throws -> PruneFixture { try PruneFixture(copying: self) }
 
-  /// Files of random bytes, each of which is a blob of its own.
+  /// Files of random bytes, each of which is one blob.
   static func files(_ numbers: Range<Int>, size: Int = 2000) -> [(name: String, bytes: [UInt8])] {
     numbers.map { ("file-\($0)", SeededBytes.some(seed: UInt64($0), count: size)) }
   }
@@ -53,7 +53,7 @@ struct PruneFixture {
     snapshots.append((stored, files))
   }
 
-  /// Removes the snapshot of a number, as forget does.
+  /// Removes the snapshot with this number, as forget does.
   mutating func forget(_ number: Int) throws {
     try memory.remove(RepositoryLayout.tested.snapshot(snapshots.remove(at: number).stored.id))
   }

@@ -6,11 +6,11 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A prune under hostile conditions: clocks that jump, a full or read-only volume, a pack that
-/// vanishes, and an interruption. Every remaining snapshot stays complete.
+/// A prune under hostile conditions: clock jumps, a full or read-only volume, a pack that vanishes,
+/// and interruptions. Every remaining snapshot stays complete.
 struct PruneHostileTests {
-  /// Calls `body` before each call of a prune in turn, and then completes the work with another
-  /// one.
+  /// Calls `body` before each call of a prune in turn, and then completes the work with further
+  /// prunes.
   private func sweep(
     _ label: String, expecting codes: Set<StoreError.Code> = [.leaseLost],
     _ body: @escaping @Sendable (PruneFixture) -> Void
@@ -39,25 +39,29 @@ struct PruneHostileTests {
 
   // MARK: - Clocks
 
-  /// The clock of the storage jumps by an hour or a year at any moment of a prune.
+  /// The clock of the storage jumps by an hour or a year, forwards or backwards, at any moment of a
+  /// prune.
   @Test(arguments: [-31_536_000.0, -3700, 3700, 31_536_000])
-  func jumpingClockEndsAPruneAtMost(seconds: Double) throws {
+  func jumpingClockAtMostEndsAPrune(seconds: Double) throws {
     try sweep("a clock that jumps by \(seconds) s") { $0.clock.advance(by: seconds) }
   }
 
-  /// Another prune takes over while this one sleeps for longer than a lease lives.
+  /// Another prune takes over while this one sleeps until its lease has expired.
   @Test func pruneThatSleepsLosesItsRight() throws {
     try sweep("a prune that sleeps", expecting: [.busy, .leaseLost]) { fixture in
       fixture.clock.advance(by: 3700)
       guard let repository = try? Repository.open(fixture.memory) else { return }
       let error = storeError { try RepositoryPrune(repository).run() }
-      // A right without a heartbeat is given one, and so an hour.
+      // A right without a heartbeat is given one, and then stays taken for an hour.
       #expect(error == nil || error?.code == .busy, "\(error as Any)")
     }
   }
 
-  /// A writer whose storage's clock jumps ahead loses its lease, and makes no broken snapshot.
-  @Test(arguments: [3700.0, 31_536_000]) func clockAheadCostsAWriterItsLease(_ seconds: Double)
+  /// If the clock of the storage jumps ahead, a writer loses its lease, and commits no broken
+  /// snapshot.
+  @Test(arguments: [3700.0, 31_536_000]) func clockThatJumpsAheadEndsTheLeaseOfAWriter(
+    _ seconds: Double
+  )
     throws
   {
     let fixture = try PruneFixture.withUnusedPacks()
@@ -72,8 +76,8 @@ struct PruneHostileTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// The clock of the storage was ahead when a program ended, and is set right. Its lease and its
-  /// right to remove objects expire an hour after that is noticed.
+  /// The clock of the storage was ahead when a program ended, and has been corrected. The lease and
+  /// the right to remove objects of that program expire an hour after this is noticed.
   @Test(arguments: [86_400.0, 31_536_000]) func heartbeatsInTheFutureExpire(_ seconds: Double)
     throws
   {
@@ -87,7 +91,7 @@ struct PruneHostileTests {
     fixture.clock.advance(by: -seconds)
     #expect(storeError { try fixture.prune() }?.code == .busy)
     fixture.clock.advance(by: 3700)
-    // The right is free now; the other lease was not looked at before.
+    // The right has expired; the other lease is noticed only now.
     let waiting = try fixture.prune()
     #expect(waiting.waitingPacks > 0 && waiting.waitingFor == [dead])
     fixture.clock.advance(by: 3700)
@@ -96,7 +100,7 @@ struct PruneHostileTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A writer that lives while the clock is set back keeps its lease.
+  /// A running writer keeps its lease when the clock is set back.
   @Test func writerKeepsItsLeaseWhenTheClockIsSetBack() throws {
     var fixture = try PruneFixture.withUnusedPacks()
     let session = try fixture.repository.beginWriting()
@@ -112,8 +116,8 @@ struct PruneHostileTests {
 
   // MARK: - Volumes
 
-  /// On a full volume nothing can be written until a pack is removed, but for what the reserve has
-  /// room for: no index object.
+  /// On a full volume, nothing can be written before a pack is removed, except for small objects in
+  /// the reserved space: an index object does not fit.
   @Test func fullVolumeIsPruned() throws {
     let fixture = try PruneFixture.withUnusedPacks()
     let room = Room()
@@ -122,7 +126,7 @@ struct PruneHostileTests {
       state.failure = { room.failure(of: $0) }
     }
     let error = storeError { try fixture.prune() }
-    // Packs without used data were removed, and there is no room to rewrite others.
+    // Packs without used data were removed. There was no room to rewrite the others.
     #expect(
       error?.code == .system && error?.hint?.contains("were removed") == true, "\(error as Any)")
     #expect(room.isFreed)
@@ -134,7 +138,7 @@ struct PruneHostileTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Of two threads on a full volume one frees the reserve, and both try again.
+  /// If two threads find the volume full, one of them frees the reserve, and both try again.
   @Test func eachThreadTriesAgainWithTheReserve() throws {
     let fixture = try PruneFixture()
     let reserve = SpaceReserve(fixture.repository.storage)
@@ -153,8 +157,8 @@ struct PruneHostileTests {
     #expect(error?.cause?.isFull == true)
   }
 
-  /// A crash between the removal of packs and that of their entries, on a full volume, is neither
-  /// damage nor an obstacle.
+  /// A crash on a full volume, after packs were removed and before their index entries were, is not
+  /// damage and does not block the next prune.
   @Test func condemnedPacksMayBeMissing() throws {
     let fixture = try PruneFixture.withUnusedPacks()
     let unused = try fixture.plan().plan.packs(.remove).map(\.id)
@@ -168,7 +172,7 @@ struct PruneHostileTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A store that becomes read-only at any moment.
+  /// The store becomes read-only at any moment.
   @Test func readOnlyVolumeKeepsEverything() throws {
     let original = try PruneFixture.withUnusedPacks()
     let readOnly: @Sendable (String) -> StoreError? = { event in
@@ -182,11 +186,11 @@ struct PruneHostileTests {
       }
       let error = storeError { try fixture.prune() }
       let isOver = counter.count < number
-      // At the end it only fails to remove its right and its lease.
+      // At the end, only the removal of the right and the lease fails.
       let isDone = error == nil && counter.count - number < 40
       #expect(isDone || error?.cause?.number == 30, "call \(number): \(error as Any)")
       #expect(try fixture.lost().isEmpty, "call \(number)")
-      // A plan needs no write.
+      // A plan writes nothing.
       #expect(storeError { try fixture.plan() } == nil, "call \(number)")
       fixture.storage.state.withLock { $0.failure = nil }
       #expect(try fixture.pruneLater().waitingPacks == 0, "call \(number)")
@@ -198,9 +202,9 @@ struct PruneHostileTests {
 
   // MARK: - Packs
 
-  /// A pack vanishes at any moment of a prune: nothing is lost that is not in it, and the repairs
-  /// lead back to a repository that can be pruned.
-  @Test func vanishedPackCostsItsOwnDataOnly() throws {
+  /// A pack vanishes at any moment of a prune: only its own data is lost, and the repairs lead to a
+  /// repository that can be pruned.
+  @Test func vanishedPackLosesOnlyItsOwnData() throws {
     let original = try PruneFixture.withUnusedPacks()
     for pack in try original.packs().sorted() {
       let without = try original.copy()
@@ -228,7 +232,7 @@ struct PruneHostileTests {
 
   // MARK: - Interruption
 
-  /// An interruption at each question whether to stop.
+  /// The prune is interrupted at each check of the stop request in turn.
   @Test func interruptedPruneContinues() throws {
     let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(3, "an interruption") {
@@ -250,7 +254,7 @@ struct PruneHostileTests {
   }
 }
 
-/// Counts calls of several threads.
+/// A counter of calls from several threads.
 final class Counter: Sendable {
   private let value = Atomic<Int>(0)
 
@@ -259,7 +263,7 @@ final class Counter: Sendable {
   func next() -> Int { value.add(1, ordering: .relaxed).newValue }
 }
 
-/// The room on a full volume.
+/// The free space of a full volume.
 final class Room: Sendable {
   private let hasReserve = Atomic<Bool>(true)
   private let hasPacks = Atomic<Bool>(true)
@@ -293,8 +297,8 @@ final class Room: Sendable {
 }
 
 extension PruneFixture {
-  /// Prunes an hour later, and again an hour after that, because a lease without a heartbeat, or
-  /// with one in the future, is given an hour. Returns the result of a third prune.
+  /// Prunes an hour later, and again each hour after that, because a lease without a heartbeat, or
+  /// with one in the future, is valid for an hour. Returns the result of the last prune.
   func pruneLater() throws -> RepositoryPrune.Report {
     for _ in 0..<3 {
       clock.advance(by: 3700)

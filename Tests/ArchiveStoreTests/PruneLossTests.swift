@@ -6,9 +6,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Cases in which a prune could take needed data for unused data.
+/// Cases in which a prune might mistake needed data for unused data.
 struct PruneLossTests {
-  /// A backup of two index objects, the first of which names only file contents.
+  /// A backup with two index objects, the first of which names only file contents.
   private func fixtureWithTwoObjects() throws -> PruneFixture {
     var fixture = try PruneFixture()
     let files = PruneFixture.files(0..<60)
@@ -21,7 +21,7 @@ struct PruneLossTests {
     return fixture
   }
 
-  /// The packs of an index object that was lost are not those of a backup that ended early.
+  /// Packs whose index object was lost must not be mistaken for those of an interrupted backup.
   @Test func packsOfALostIndexObjectStay() throws {
     let fixture = try fixtureWithTwoObjects()
     let objects = try LoadedIndex.loadAll(from: fixture.memory).objects
@@ -52,8 +52,9 @@ struct PruneLossTests {
     #expect(try fixture.memory.list(RepositoryLayout.condemned).isEmpty)
   }
 
-  /// The way out of a lost index object is named before those that give data up.
-  @Test func lostTreesAreSoughtInPacksWithoutAnIndex() throws {
+  /// The hint names the repair of the index, which recovers the data, before any repair that gives
+  /// data up.
+  @Test func lostTreesAreSearchedInPacksWithoutAnIndex() throws {
     let fixture = try fixtureWithTwoObjects()
     let objects = try LoadedIndex.loadAll(from: fixture.memory).objects
     let trees = try #require(objects.first { $0.blobs == 1 })
@@ -64,9 +65,9 @@ struct PruneLossTests {
     #expect(try fixture.lost().isEmpty)
   }
 
-  /// A prune finds packs condemned that a snapshot needs. Meanwhile a backup of the same files
-  /// stores them again. The condemned packs are removed, and the new ones are needed from then on,
-  /// although no new tree says so.
+  /// A snapshot needs packs that are condemned. While a prune runs, a backup of the same files
+  /// stores their blobs again. The condemned packs are removed, and the new ones are needed from
+  /// then on, although no new tree refers to them.
   @Test func copiesOfRemovedPacksAreNeeded() throws {
     var fixture = try PruneFixture()
     let files = PruneFixture.files(0..<10)
@@ -92,7 +93,7 @@ struct PruneLossTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Lost data that a backup of the same files stores again during a prune is needed as well.
+  /// Lost data that a backup stores again during a prune is needed as well.
   @Test func lostDataThatIsStoredAgainIsNeeded() throws {
     var fixture = try PruneFixture()
     let files = PruneFixture.files(0..<10)
@@ -102,7 +103,7 @@ struct PruneLossTests {
     try fixture.memory.remove(RepositoryLayout.tested.pack(location.pack))
     _ = try PackRepair(fixture.repository).run()
     #expect(try fixture.plan().lostBlobs == 10)
-    // An object to sweep, so that the needs are updated before the plan.
+    // An empty condemned object, which makes the prune update the needed blobs before its plan.
     _ = try fixture.memory.condemn([])
     let again = fixture.duringTheSearch { repository in
       try repository.back(up: files, sequence: 2)
@@ -112,7 +113,7 @@ struct PruneLossTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// The used data of a pack does not rely on a second copy in a pack that is removed as well.
+  /// The used data of a pack must not rely on a second copy in a pack that is removed as well.
   @Test func oneRunRemovesAllCopies() throws {
     for _ in 0..<8 {
       var fixture = try PruneFixture()
@@ -131,7 +132,7 @@ struct PruneLossTests {
     }
   }
 
-  /// A blob in more packs than a reader looks at is found in the last of them.
+  /// A blob that is in more packs than a reader tries is found in the last of them.
   @Test func eachOfManyCopiesIsFound() throws {
     var fixture = try PruneFixture()
     let files = PruneFixture.files(0..<3)
@@ -152,7 +153,8 @@ struct PruneLossTests {
     try #require(merged.count > 16)
     let last = try #require(merged.last)
     let others = packs.joined().filter { $0 != last }
-    // A sweep that was cut short has removed all copies but the last one of a large object.
+    // An interrupted removal has deleted all packs with the blob but the last one of a large index
+    // object.
     _ = try fixture.memory.condemn(others)
     for pack in others { try fixture.memory.remove(RepositoryLayout.tested.pack(pack)) }
     let report = try fixture.prune()
@@ -177,8 +179,8 @@ extension WritingSession {
 }
 
 extension PruneFixture {
-  /// Runs another program once during the next prune, while it reads the first trees: after it has
-  /// read the index.
+  /// Runs `body` once during the next prune, when it reads the first trees, after it has read the
+  /// index.
   func duringTheSearch<Value: Sendable>(
     _ body: @escaping @Sendable (Repository) throws -> Value
   ) -> Once<Value> {
@@ -193,7 +195,7 @@ extension PruneFixture {
   }
 }
 
-/// Work that runs once, by the first caller.
+/// An operation that is run once, by its first caller.
 final class Once<Value: Sendable>: Sendable {
   private let hasBegun = Atomic<Bool>(false)
   private let outcome = Mutex<Result<Value, any Error>?>(nil)
@@ -204,6 +206,6 @@ final class Once<Value: Sendable>: Sendable {
     outcome.withLock { $0 = result }
   }
 
-  /// The result of the work.
+  /// Returns the result of the operation.
   func value() throws -> Value { try #require(outcome.withLock { $0 }).get() }
 }

@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// The rules of prune, explored by a model (`PruneModel`).
+/// The rules of prune, verified with a model (`PruneModel`).
 struct PruneModelTests {
-  /// No order of steps loses a blob that a snapshot needs, and the exploration reaches what
-  /// matters. `make test` has no reader beside two writers; `make test-all` has all.
+  /// No order of steps loses a blob that a snapshot needs, and the exploration reaches all relevant
+  /// states. `make test` omits models with two writers and a reader; `make test-all` explores all.
   @Test func noCommittedSnapshotLacksABlob() {
     let models =
       Sampling.isWhole
@@ -31,8 +31,8 @@ struct PruneModelTests {
     }
   }
 
-  /// The same in a store without rename: for one writer beside a removal and a reader, and with a
-  /// damaged object; `make test-all` has two writers as well.
+  /// The same in a store without rename: with one writer, a removal and a reader, and with a
+  /// damaged object. `make test-all` also has models with two writers.
   @Test func noCommittedSnapshotLacksABlobWithoutRename() {
     var models = [
       PruneModel(writers: 1, removals: 1, objects: true),
@@ -55,7 +55,7 @@ struct PruneModelTests {
     }
   }
 
-  /// The model finds a violation if any one rule of stores without rename is dropped.
+  /// Without any one of the rules for stores without rename, the model finds a violation.
   @Test(arguments: PruneModel.Rule.allCases.filter { $0.isOfObjects })
   func eachRuleIsNeededWithoutRename(rule: PruneModel.Rule) {
     let model = PruneModel(
@@ -64,7 +64,7 @@ struct PruneModelTests {
     #expect(!model.explore().violations.isEmpty)
   }
 
-  /// The model finds a violation if any one rule is dropped, so it can fail.
+  /// Without any one of the rules, the model finds a violation, which shows that it can fail.
   @Test(arguments: PruneModel.Rule.allCases.filter { !$0.isOfObjects }) func eachRuleIsNeeded(
     rule: PruneModel.Rule
   ) {

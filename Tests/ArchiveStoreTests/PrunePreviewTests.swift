@@ -6,10 +6,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The plan of a prune, which a dry run prints: also what it does with packs that an earlier prune
-/// condemned. And its progress.
+/// The plan of a prune, which a dry run prints, including packs that an earlier prune has
+/// condemned, and the progress of a prune.
 struct PrunePreviewTests {
-  /// A repository in which a prune has condemned two packs, and waited for a writer.
+  /// A repository in which a prune has condemned two packs, which wait for a writer.
   private func condemned() throws -> (fixture: PruneFixture, writer: WritingSession) {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<10))
@@ -28,7 +28,7 @@ struct PrunePreviewTests {
     #expect(try fixture.packs().count == 4 && fixture.prune().waitingPacks == 2)
   }
 
-  @Test func condemnedPacksThatNobodyNeedsWouldBeRemoved() throws {
+  @Test func unneededCondemnedPacksWouldBeRemoved() throws {
     let (fixture, writer) = try condemned()
     writer.abandon()
     let before = try fixture.storedBytes()
@@ -63,7 +63,7 @@ struct PrunePreviewTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Packs that would be condemned now are removed later if a program is running.
+  /// If a program is running, packs that would be condemned now are removed only later.
   @Test func packsWaitForProgramsThatAreRunningNow() throws {
     let fixture = try PruneFixture.withUnusedPacks()
     let alone = try fixture.plan()
@@ -75,7 +75,7 @@ struct PrunePreviewTests {
     #expect(try fixture.prune().waitingPacks == report.waitingPacks)
   }
 
-  /// A prune removes leases without a heartbeat for an hour, so a plan does not wait for them.
+  /// A prune removes leases that have expired, so a plan does not wait for them.
   @Test func expiredLeasesDelayNothing() throws {
     let (fixture, writer) = try condemned()
     fixture.clock.advance(by: 3500)
@@ -88,7 +88,7 @@ struct PrunePreviewTests {
     #expect(done.removedPacks == 2 && done.waitingFor.isEmpty)
   }
 
-  /// While a prune looks for used data, it counts directories, and then packs.
+  /// While a prune searches for used data, it counts directories, and then packs.
   @Test func markingShowsItsProgress() throws {
     let fixture = try PruneFixture.withUnusedPacks()
     for isDry in [true, false] {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Prune removes what no snapshot needs, and nothing else.
+/// Prune removes the data that no snapshot needs, and nothing else.
 struct PruneTests {
   @Test func packsThatNoSnapshotNeedsAreRemoved() throws {
     var fixture = try PruneFixture()
@@ -23,12 +23,12 @@ struct PruneTests {
     #expect(try fixture.findings().isEmpty)
     #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
     #expect(try fixture.memory.list(RepositoryLayout.condemned).isEmpty)
-    // Nothing remains to be done.
+    // There is nothing left to do.
     #expect(try fixture.prune().plan.isIdle)
   }
 
-  /// A directory of snapshots that was lost and created again looks like that of a repository of
-  /// which all snapshots were removed.
+  /// A lost and recreated directory of snapshots looks like that of a repository whose snapshots
+  /// were all removed.
   @Test func dataWithoutASnapshotIsRemovedOnlyOnRequest() throws {
     var fixture = try PruneFixture()
     // An empty repository has nothing to lose.
@@ -48,8 +48,8 @@ struct PruneTests {
     #expect(try fixture.packs().isEmpty)
   }
 
-  /// The advice to remove a snapshot is for damaged ones.
-  @Test func snapshotOfANewerVersionIsNotSaidToBeDamaged() throws {
+  /// Only a damaged snapshot may lead to the advice to remove it.
+  @Test func snapshotOfANewerVersionIsNotReportedAsDamaged() throws {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<3))
     try fixture.backUp(PruneFixture.files(3..<6))
@@ -76,7 +76,7 @@ struct PruneTests {
     #expect(try fixture.storedBytes() < before - 15 * 1900)
     #expect(try fixture.lost().isEmpty)
     #expect(try fixture.findings().isEmpty)
-    // The members keep their names, so that any archive program shows them.
+    // The members keep their names, so that any archive program can extract them.
     let members = try fixture.members()
     for (name, bytes) in PruneFixture.files(0..<5) {
       #expect(members["folders/test/\(name)"] == bytes)
@@ -98,8 +98,9 @@ struct PruneTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Data that only older snapshots need becomes unused next, and a restore of the latest skips it.
-  @Test func blobsOfOlderSnapshotsAreInFramesOfTheirOwn() throws {
+  /// Data that only older snapshots need will become unused first, and a restore of the latest
+  /// snapshot does not read it.
+  @Test func blobsOfOlderSnapshotsAreInSeparateFrames() throws {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<20))
     try fixture.backUp(PruneFixture.files(0..<6))
@@ -113,8 +114,9 @@ struct PruneTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// Of a file of several blobs of which only some are used, these become parts.
-  @Test func usedPartsOfAFileStayAvailableByHand() throws {
+  /// If only some blobs of a file are used, they are stored as parts, which can be extracted by
+  /// hand.
+  @Test func usedPartsOfAFileCanBeExtracted() throws {
     var fixture = try PruneFixture()
     let bytes = SeededBytes.some(seed: 1, count: 7 << 20)
     try fixture.backUp([("movie", bytes)])
@@ -168,7 +170,7 @@ struct PruneTests {
     #expect(try fixture.prune(request).plan.isIdle)
   }
 
-  /// A second copy of a blob is unused, and the other one stays.
+  /// The second copy of a blob is unused, and the first one stays.
   @Test func onlyOneCopyOfABlobIsKept() throws {
     var fixture = try PruneFixture()
     let files = PruneFixture.files(0..<10)
@@ -229,7 +231,7 @@ struct PruneTests {
   }
 }
 
-/// A prune refuses to remove anything if it cannot know what is needed.
+/// A prune refuses to remove anything if it cannot determine which data is needed.
 struct PruneRefusalTests {
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
@@ -309,7 +311,7 @@ struct PruneRefusalTests {
     try refused(fixture, .unsupported, "pending")
   }
 
-  /// A pack whose used data is damaged stays, and is reported; the others are pruned.
+  /// A pack whose used data is damaged stays and is reported; the others are pruned.
   @Test func aDamagedPackIsNotRewritten() throws {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<20))

@@ -12,14 +12,15 @@ final class LeaseClock: Sendable {
 
   func advance(by seconds: Int) { self.seconds.add(seconds, ordering: .relaxed) }
 
-  /// The times of a lease by this clock. Its thread looks at the clock in an interval of real time.
+  /// The timing of a lease that uses this clock. Its thread checks the clock at an interval of real
+  /// time.
   func timing(milliseconds: Int = 1) -> LeaseHeartbeat.Timing {
     LeaseHeartbeat.Timing(
       clock: { Double(self.seconds.load(ordering: .relaxed)) }, milliseconds: milliseconds)
   }
 }
 
-/// Waits until another thread has done something.
+/// Waits until a condition is met by another thread.
 func waitUntil(_ isDone: () throws -> Bool) throws {
   for _ in 1...60_000 {
     if try isDone() { return }
@@ -28,7 +29,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
   Issue.record("nothing happened for a minute")
 }
 
-/// A reader's lease is kept alive, and a reader whose lease was taken away notices it.
+/// A reader's lease is kept alive, and a reader notices the loss of its lease.
 @Suite struct ReaderLeaseTests {
   private static let files = PruneFixture.files(0..<6)
 
@@ -43,7 +44,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     try ReaderLease(fixture.repository.storage, timing: clock.timing())
   }
 
-  /// Lets another program take the lease away, and remove the first snapshot and its packs.
+  /// Makes another program remove the lease, the first snapshot and its packs.
   private func removeFirst(_ fixture: inout PruneFixture) throws {
     fixture.clock.advance(by: 7200)
     try fixture.forget(0)
@@ -55,7 +56,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     fixture.storage.state.withLock { $0.events.count { $0.hasPrefix(prefix) } }
   }
 
-  /// The program need not call anything, and does not wait for the thread at the end.
+  /// The reader does not have to make any calls, and its end does not wait for the thread.
   @Test func theHeartbeatIsWrittenEachMinute() throws {
     let (fixture, clock) = (try fixture(), LeaseClock())
     let first = events(fixture, "touch alive")
@@ -72,8 +73,8 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     #expect(events(fixture, "touch alive") == first + 4)
   }
 
-  /// Without a heartbeat for half of the time after which a prune removes it, a lease is not relied
-  /// on, whether the next heartbeat succeeds or not.
+  /// After half of the lease time without a heartbeat, the lease is not relied on, even if the next
+  /// heartbeat succeeds.
   @Test func aLeaseIsUncertainAfterAPause() throws {
     let (fixture, clock) = (try fixture(), LeaseClock())
     let lease = try ReaderLease(
@@ -91,8 +92,8 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     #expect(try fixture.repository.leases().count == 2)
   }
 
-  /// Data that another program removed after it had taken the lease away is not damage. A new lease
-  /// protects the rest.
+  /// If another program removed the lease and then the data, the missing data is not damage. A new
+  /// lease protects the rest.
   @Test func aReaderWhoseLeaseIsGoneReportsNoDamage() throws {
     var (fixture, clock) = (try fixture(), LeaseClock())
     let stored = fixture.snapshots[0].stored
@@ -119,7 +120,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
 
   private static let missing = BlobID(kind: .data, digest: Blake2b.hash([9]))
 
-  /// The store is asked once a minute, however much is missing.
+  /// The store is asked for the lease at most once a minute, however many blobs are missing.
   @Test func missingDataIsDamageUnderALease() throws {
     let (fixture, clock) = (try fixture(), LeaseClock())
     let reader = try fixture.repository.beginReading(lease: take(fixture, clock))
@@ -130,8 +131,8 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     #expect(events(fixture, "status leases/") == looks + 1)
   }
 
-  /// Lets another program take all leases away, and remove the first snapshot and its packs, as
-  /// soon as a pack is read.
+  /// Makes another program remove all leases, the first snapshot and its packs, as soon as a pack
+  /// is read.
   private func removeFirstWhenRead(_ fixture: PruneFixture) {
     let call = OneCall()
     let snapshot = RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)
@@ -158,7 +159,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     #expect(error?.code == .leaseLost, "\(String(describing: error))")
   }
 
-  /// A mirror lists the original again if an object is gone.
+  /// A mirror lists the original again if an object is missing.
   @Test func aMirrorWhoseLeaseIsGoneReportsNoDamage() throws {
     let fixture = try fixture()
     removeFirstWhenRead(fixture)
@@ -178,8 +179,8 @@ struct UnleasedReaderTests {
     return fixture
   }
 
-  /// A query that reads a snapshot which another program removes says to run it again.
-  @Test func dataThatWasJustRemovedIsNoDamage() throws {
+  /// If another program removes a snapshot during a query, the error says to try again.
+  @Test func dataThatWasJustRemovedIsNotDamage() throws {
     var fixture = try fixture()
     let stored = fixture.snapshots[0].stored
     let reader = try fixture.repository.beginReading()
@@ -190,14 +191,14 @@ struct UnleasedReaderTests {
       let error = storeError { try reader.bytes(at: name, in: stored) }
       #expect(error?.code == .busy && error?.hint != nil, "\(String(describing: error))")
     }
-    // It finds what has moved to another pack.
+    // Blobs that moved to another pack are found.
     let other = fixture.snapshots[0]
     #expect(
       try reader.bytes(at: ByteString(other.files[0].name), in: other.stored)
         == other.files[0].bytes)
   }
 
-  /// A loss while nobody removes anything is damage, also beside a backup.
+  /// Data that is missing although no program removes anything is damage, even during a backup.
   @Test func dataThatIsMissingIsDamage() throws {
     var fixture = try fixture()
     let reader = try fixture.repository.beginReading()

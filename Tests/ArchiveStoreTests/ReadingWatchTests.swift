@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Observed read operations count their progress and end on request.
+/// Read operations report their progress and end on request.
 struct ReadingWatchTests {
   private let repository: Repository
   private let root: TreeReference
@@ -54,7 +54,7 @@ struct ReadingWatchTests {
     let reader = try repository.beginReading(watch: watch)
     let error = #expect(throws: StoreError.self) { try Self.walks[number](reader, root) }
     #expect(error == watch.interruption && error?.kind == .interrupted)
-    // A directory precedes them.
+    // The files follow a directory.
     #expect(watch.counters.progress.filesDone == 4)
   }
 

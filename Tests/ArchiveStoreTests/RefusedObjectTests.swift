@@ -7,8 +7,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Objects that this user, or these credentials, may not read: they may be intact, so nothing
-/// counts as damaged or lost because of them, and no repair drops anything.
+/// Objects that this user or these credentials may not read. They may be intact, so nothing is
+/// reported as damaged or lost because of them, and no repair drops anything.
 struct RefusedObjectTests {
   private let storage = RefusingStorage(MemoryStorage())
   private let repository: Repository
@@ -65,7 +65,7 @@ struct RefusedObjectTests {
     #expect(try Checked(repository, .everything).report.packsRead == 0)
   }
 
-  /// The packs of trees are read without the data as well.
+  /// A check of the trees also reads packs, namely those with trees.
   @Test func treesAreUnreadableAndNothingIsLost() throws {
     let all = try packs
     storage.refuse(all)
@@ -82,7 +82,7 @@ struct RefusedObjectTests {
     }
   }
 
-  /// Everything of the first run belongs to another user: its content may be all there.
+  /// All objects of the first run belong to another user: its content may be complete.
   @Test func nothingIsLostWithAnUnreadableIndex() throws {
     let indexes = try RepositoryListing.indexes(storage).map { layout.index($0) }
     let all = try packs
@@ -110,8 +110,9 @@ struct RefusedObjectTests {
     return BlobID(kind: .data, digest: digest)
   }
 
-  /// A pack that no index object names may have what is in no index, and nothing else.
-  @Test func aStrayPackHidesNoLoss() throws {
+  /// An unreadable pack that is in no index may contain blobs that are in no index, but not those
+  /// of the lost pack.
+  @Test func aStrayPackDoesNotHideALoss() throws {
     let lost = layout.pack(try pack(of: blob(of: "old")))
     let stray = layout.pack(Blake2b.hash([7]))
     try storage.memory.put([1, 2, 3], stray)
@@ -126,8 +127,8 @@ struct RefusedObjectTests {
     #expect(error?.code == .missing && error?.isRefused == false, "\(String(describing: error))")
   }
 
-  /// It is unknown what trees need that cannot be read, which matters if something is lost.
-  @Test func treesAreUncertainBesideDamage() throws {
+  /// The needs of trees that cannot be read are unknown, which matters if data is lost.
+  @Test func needsOfUnreadableTreesAreUnknown() throws {
     let trees = Set(try [first, second].map { try pack(of: tree($0)) })
     let data = try pack(of: blob(of: "old"))
     try #require(!trees.contains(data))
@@ -139,7 +140,7 @@ struct RefusedObjectTests {
     #expect(found.report.uncertain == 2, "\(found.findings)")
   }
 
-  /// Of several pages that cannot be read, damage is reported.
+  /// If several pages cannot be read, damage takes precedence over a denied access.
   @Test func damageIsPreferred() throws {
     let cause = SystemError(.open, "a", number: EACCES)
     let refusal = StoreError(.system, "open", subject: "a", reason: cause.reason, cause: cause)
@@ -150,7 +151,7 @@ struct RefusedObjectTests {
     #expect(!pages.error.isRefused && pages.error.subject == "b" && pages.names.last == "c")
   }
 
-  /// Nothing is called lost that may be in a pack which may not be read, also without an index.
+  /// Blobs that may be in an unreadable pack are not reported as lost, even without an index.
   @Test func readersNameTheRefusal() throws {
     let heads = try repository.heads().heads
     let indexes = try RepositoryListing.indexes(storage).map { layout.index($0) }
@@ -168,7 +169,7 @@ struct RefusedObjectTests {
     }
   }
 
-  /// A writer that does not see a record would rely on the damaged packs in it.
+  /// A writer that ignored a record of damage would rely on the packs in it.
   @Test func writersReadAllRecordsOfDamage() throws {
     let pack = DamageRecords.Record.Pack(
       id: try pack(of: blob(of: "old")), size: 1, expected: nil)
@@ -190,7 +191,7 @@ struct RefusedObjectTests {
     try repository.beginWriting().abandon()
   }
 
-  @Test func aPlannedMirrorEndsAsTheRun() throws {
+  @Test func aPlannedMirrorFailsLikeTheRun() throws {
     let others =
       try RepositoryListing.indexes(storage).map { layout.index($0) }
       + [first, second].map { layout.snapshot($0.id) }
@@ -205,7 +206,7 @@ struct RefusedObjectTests {
     }
   }
 
-  @Test func damageBesideItIsFound() throws {
+  @Test func damageBesideARefusedObjectIsFound() throws {
     let all = try packs
     let missing = try #require(all.first)
     try storage.memory.remove(missing)
@@ -246,9 +247,9 @@ struct RefusedObjectTests {
     #expect(error?.kind == .failed && error?.hint?.hasSuffix(RefusingStorage.hint) == true)
   }
 
-  /// Another copy of a blob is read in place of one that may not be read.
+  /// A blob is read from another pack if the first one may not be read.
   @Test func readersTryOtherCopies() throws {
-    // Two sessions that run at the same time store the same blob.
+    // Two concurrent sessions store the same blob.
     let sessions = try (0..<2).map { _ in try repository.beginWriting() }
     for session in sessions { _ = try session.storeBytes([1, 2, 3], kind: .data) }
     for (number, session) in sessions.enumerated() {
@@ -273,7 +274,7 @@ struct RefusedObjectTests {
     ] {
       #expect(error?.isRefused == true && error?.kind == .failed)
     }
-    // A delivery reports the blob to its receiver, which looks for another copy.
+    // A delivery reports the blob to its sink, which has to try another copy.
     let sink = Sink()
     let use = BlobDelivery.Use(digest: blob.digest, length: 3, item: 0, offset: 0)
     try repository.beginReading()
@@ -291,7 +292,7 @@ struct RefusedObjectTests {
     }
   }
 
-  @Test func anUnreadableSnapshotIsNoDamageInAListing() throws {
+  @Test func anUnreadableSnapshotIsNotDamageInAListing() throws {
     storage.refuse([layout.snapshot(second.id)])
     let heads = try repository.heads()
     #expect(heads.heads.map(\.id) == [first.id])
@@ -302,7 +303,7 @@ struct RefusedObjectTests {
   }
 }
 
-/// A storage that denies to read some objects.
+/// A storage that denies read access to some objects.
 private final class RefusingStorage: ForwardingStorage {
   static let hint = "change the owner"
 
@@ -335,7 +336,7 @@ private final class RefusingStorage: ForwardingStorage {
   }
 }
 
-/// The reasons for which the owner and the mode of a file deny access.
+/// The explanation of a denied access by the owner and mode of a file.
 struct AccessDenialTests {
   private func denial(
     _ kind: FileKind, _ permissions: UInt16, of user: UInt32, to other: UInt32
@@ -364,8 +365,9 @@ struct AccessDenialTests {
     #expect(denial(.directory, 0o500, of: 5, to: 5)?.isOwnMode == true)
   }
 
-  /// A security module or an immutable file: owner and mode would allow it.
-  @Test func anotherReasonHasNoWords() {
+  /// The owner and the mode would permit the access, so the reason is another one, such as a
+  /// security module.
+  @Test func otherReasonsAreNotExplained() {
     #expect(denial(.file, 0o600, of: 5, to: 5) == nil)
     #expect(denial(.directory, 0o700, of: 5, to: 5) == nil)
   }

@@ -11,7 +11,7 @@ extension RepositoryReader {
     return entries
   }
 
-  /// Walks a tree up to the first damage, which is thrown.
+  /// Walks a tree up to the first damage, and throws its error.
   func walk(
     _ tree: TreeReference, budget: Int = TreeWalk.budget,
     _ body: (ByteString, TreeEntry) throws -> TreeWalk.Step

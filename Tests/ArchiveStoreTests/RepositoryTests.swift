@@ -15,7 +15,7 @@ struct RepositoryTests {
     return (storage, try Repository.create(in: storage, program: "test"))
   }
 
-  /// Writes `repository.json` with a part of its text changed.
+  /// Replaces a part of the text of `repository.json`.
   private func rewrite(_ part: String, _ other: String) throws {
     let path = directory("repo/repository.json")
     let text = try String(contentsOfFile: path, encoding: .utf8)
@@ -72,7 +72,8 @@ struct RepositoryTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory("repo")) == ["x"])
   }
 
-  /// An interrupted creation leaves nothing, unless another program may be there.
+  /// An interrupted creation leaves nothing behind, except if another program may be using the
+  /// repository.
   @Test func remainsOfAnInterruptedCreationAreRemoved() throws {
     let storage = MemoryStorage()
     let error = storeError {

@@ -6,10 +6,10 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Objects of another host that are changed or cut on their way, once. They are read a second time,
-/// and nothing counts as damaged.
+/// Objects of another host that are once changed or truncated in transit. They are read a second
+/// time, and are not reported as damaged.
 @Suite(.serialized) struct SecondReadTests {
-  /// The ways in which one read goes wrong.
+  /// The ways in which a read returns wrong data.
   enum Fault: CaseIterable, Sendable {
     case changed
     case cut
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// Calls `body` with each read of a run in turn being wrong, until there are no more.
+  /// Calls `body` with the n-th read being wrong, for each n, until there are no more reads.
   private func sweep(_ fault: Fault, _ body: (Int) throws -> Void) throws {
     var number = 0
     repeat {
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test(arguments: Fault.allCases) func aMirrorIsWhole(_ fault: Fault) throws {
+  @Test(arguments: Fault.allCases) func aMirrorIsComplete(_ fault: Fault) throws {
     try sweep(fault) { number in
       let target = MemoryStorage(name: "mirror")
       let report = try RepositoryMirror(of: repository, in: target).run()
@@ -86,8 +86,8 @@ import Testing
     }
   }
 
-  /// A copy reads the frames of packs instead of whole packs.
-  @Test(arguments: Fault.allCases) func aCopyIsWhole(_ fault: Fault) throws {
+  /// A copy reads frames instead of whole packs.
+  @Test(arguments: Fault.allCases) func aCopyIsComplete(_ fault: Fault) throws {
     try sweep(fault) { number in
       let target = try Repository.create(in: MemoryStorage(name: "copy"), program: "test")
       let report = try CopyFixture.copy(repository, target)
@@ -96,8 +96,8 @@ import Testing
     }
   }
 
-  /// Index objects of more than some MiB are read in pieces.
-  @Test(arguments: Fault.allCases) func objectsInPiecesAreWhole(_ fault: Fault) throws {
+  /// Index objects of more than a few MiB are read in pieces.
+  @Test(arguments: Fault.allCases) func objectsInPiecesAreComplete(_ fault: Fault) throws {
     let ids = try RepositoryListing.indexes(repository.storage)
     try sweep(fault) { number in
       for id in ids {
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  /// A repair reads packs that a check recorded: one that is intact stays.
+  /// A repair reads the packs that a check has recorded, and keeps one that is intact.
   @Test(arguments: Fault.allCases) func aRepairFindsAnIntactPack(_ fault: Fault) throws {
     let pack = try #require(try RepositoryListing.packs(repository.storage).min())
     let path = repository.storage.layout.pack(pack)
@@ -122,7 +122,8 @@ import Testing
     }
   }
 
-  /// A writer that took one wrong answer for damage would rely on the packs in these lists.
+  /// If a writer mistook a wrong read for damage, it would ignore these lists and rely on the packs
+  /// in them.
   @Test(arguments: Fault.allCases) func listsOfPacksAreRead(_ fault: Fault) throws {
     let packs = try RepositoryListing.packs(repository.storage)
     _ = try memory.condemn(packs)
@@ -139,7 +140,7 @@ import Testing
     }
   }
 
-  /// Objects that a copy with a check, or a mirror, compares with their ids.
+  /// A mirror, or a copy with a check, compares these objects with their ids.
   @Test(arguments: Fault.allCases) func objectsAreIntact(_ fault: Fault) throws {
     for id in try RepositoryListing.indexes(repository.storage) {
       storage.fail(1, fault)
@@ -149,7 +150,7 @@ import Testing
     }
   }
 
-  /// A pack that is wrong each time is damaged, as on this host.
+  /// A pack that is wrong in each read is damaged, as on this host.
   @Test func damageIsStillFound() throws {
     let pack = try #require(try RepositoryListing.packs(storage).min())
     try memory.change(repository.storage.layout.pack(pack)) { $0[$0.count / 3] ^= 0xff }
@@ -159,10 +160,10 @@ import Testing
   }
 }
 
-/// A storage of another host, of which one read of an object that is named by its hash is wrong.
+/// A storage on another host that once returns wrong data for an object named by its hash.
 private final class UnreliableStorage: ForwardingStorage {
   private struct State {
-    /// The number of right reads before the wrong one; nil for none that is wrong.
+    /// The number of correct reads before the wrong one, or nil if none is wrong.
     var left: Int?
     var fault = SecondReadTests.Fault.changed
     var hasFailed = false
@@ -173,10 +174,10 @@ private final class UnreliableStorage: ForwardingStorage {
 
   init(_ base: any Storage) { self.base = base }
 
-  /// On another host, unlike memory.
+  /// nil, as for a storage on another host.
   func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
 
-  /// Lets the read with this number (from 1) be wrong; 0 for none.
+  /// Makes the read with this number (from 1) wrong; 0 for none.
   func fail(_ number: Int, _ fault: SecondReadTests.Fault) {
     state.withLock { $0 = State(left: number == 0 ? nil : number - 1, fault: fault) }
   }
@@ -184,7 +185,7 @@ private final class UnreliableStorage: ForwardingStorage {
   /// Whether a read was wrong.
   var hasFailed: Bool { state.withLock(\.hasFailed) }
 
-  /// Returns how the next read is wrong, or nil if it is right.
+  /// Returns the fault of the next read, or nil if it is correct.
   private func fault(of path: ObjectPath) -> SecondReadTests.Fault? {
     let directories: [ByteString?] = ["packs", "index", "snapshots", "condemned", "damaged"]
     guard directories.contains(path.components.first) else { return nil }

@@ -124,15 +124,15 @@ struct SessionTests {
       try file.append(bytes.span.extracting((count / 3)..<count))
     }
     #expect(whole == inPortions)
-    // The many pieces of a database are in lists, which are blobs themselves.
+    // The many pieces of a database are named in lists, which are blobs as well.
     #expect(isDatabase ? isNew >= UInt64(count) : isNew == UInt64(count))
     #expect(session.statistics.newBytes == isNew)
     #expect(session.statistics.knownBytes == isNew)
     session.abandon()
   }
 
-  /// A file in memory and a file read in portions give the same members, whatever part is already
-  /// known or repeats.
+  /// A file in memory and a file read in portions result in the same members, even if a part of the
+  /// file is already stored or repeats.
   @Test func membersInMemoryEqualStreamedMembers() throws {
     var random = SeededBytes(seed: 16)
     let large = random.bytes(4 << 20)
@@ -217,7 +217,7 @@ struct SessionTests {
     #expect(try repository.beginReading().bytes(at: "db", in: snapshot) == bytes)
   }
 
-  /// Returns the bytes of lists, which are blobs as well.
+  /// Returns the size of all lists, which are blobs as well.
   private func listBytes(_ session: WritingSession) -> UInt64 {
     session.known.records(ofPacks: [0, KnownBlobs.RunBlobs.unplaced]).filter { $0.kind == .list }
       .reduce(0) { $0 + UInt64($1.length) }
@@ -284,7 +284,7 @@ struct SessionTests {
     #expect(paths == ["a", "a/f"])
   }
 
-  /// With no memory for the parent directories, each is read again on the way back.
+  /// Without memory for parent directories, each is read again on the way back.
   @Test func walkWithLittleMemoryGivesTheSame() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([TreeEntry(name: "f", node: .fifo)])
@@ -361,7 +361,8 @@ struct SessionTests {
     #expect(try repository.snapshots().snapshots == [snapshot])
   }
 
-  /// Errors of the caller's reader are passed on, and the bytes read before do no harm.
+  /// The session continues after an error of the caller's reader, even though some bytes were
+  /// already read.
   @Test func readerErrorDoesNotHarmTheSession() throws {
     struct ReadError: Error {}
     var random = SeededBytes(seed: 16)

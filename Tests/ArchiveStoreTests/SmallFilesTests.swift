@@ -5,14 +5,15 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Small files stored together.
+/// Small files that are stored in a batch.
 struct SmallFilesTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Makes adjacent files: of each size around a limit, two equal ones, and one that overlaps.
+  /// Makes adjacent files: two equal ones of each size around a limit, and one that overlaps
+  /// others.
   private func files(_ bytes: inout [UInt8]) -> [ContentWriter.SmallFile] {
     var random = SeededBytes(seed: 5)
     var files: [ContentWriter.SmallFile] = []
@@ -29,7 +30,7 @@ struct SmallFilesTests {
     return files
   }
 
-  /// The result is the same as when stored one by one.
+  /// The result is the same as for files stored one by one.
   @Test func batchEqualsSingleFiles() throws {
     var bytes: [UInt8] = []
     let files = files(&bytes)

@@ -21,7 +21,7 @@ struct SnapshotHeadTests {
     repository = try Repository.create(in: watched, program: "test")
   }
 
-  /// Makes a snapshot with a table of classes and of some apps, like those of real heads.
+  /// Makes a snapshot with a table of classes and some apps, as in real heads.
   private func make(_ sequence: UInt64) -> Snapshot {
     var snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
     snapshot.apps = (0..<3).map { number in
@@ -45,7 +45,7 @@ struct SnapshotHeadTests {
     try memory.put(snapshot.encode(), kind: .snapshot)
   }
 
-  /// Returns the number of snapshots read by a step.
+  /// Returns the number of snapshots that `body` reads.
   private func reads(_ body: () throws -> Void) rethrows -> Int {
     watched.state.withLock { $0.events = [] }
     try body()
@@ -58,7 +58,7 @@ struct SnapshotHeadTests {
     var heads = try repository.heads(cache: cache)
     #expect(try reads { heads = try repository.heads(cache: cache) } == 0)
     #expect(heads.heads.count == 1000 && heads.damaged.isEmpty)
-    // Tables are not kept in memory, and equal members once.
+    // Tables are not kept in memory, and equal members are kept once.
     #expect(heads.heads.allSatisfy { $0.common.members.classes.isEmpty })
     #expect(Set(heads.heads.map { ObjectIdentifier($0.common) }).count == 6)
     let source = make(1).source
@@ -74,7 +74,7 @@ struct SnapshotHeadTests {
       #expect(history.sequence == 1000 && history.last?.snapshot.sequence == 999)
     }
     #expect(history == 1)
-    // The next run reads only the new one.
+    // The next run reads only the new snapshot.
     try put(make(1001))
     #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
     #expect(watched.state.withLock(\.events).count <= 4)
@@ -121,7 +121,7 @@ struct SnapshotHeadTests {
       return bytes
     }
     cases += [[], [10], Array(whole.dropLast(70)), Array(whole.dropFirst(10)), whole + whole]
-    // With a valid hash, but of another version, too short, or with one number changed.
+    // These have a valid hash, but a wrong version, too few bytes, or a changed number.
     for text in ["sandboxctl-snapshot-heads 3\n", "sandboxctl-snapshot-heads 2\n", ""] {
       cases.append(Array(text.utf8) + Blake2b.hash(Array(text.utf8)).bytes)
     }
@@ -129,7 +129,7 @@ struct SnapshotHeadTests {
       var bytes = Array(whole.dropLast(32))
       bytes[at] = 0xff
       bytes += Blake2b.hash(bytes).bytes
-      // Some changes yield another head, and none a crash.
+      // Some changes result in another head, but none in a crash.
       _ = try? SnapshotHeadCache.Content(decoding: bytes)
     }
     for bytes in cases {
@@ -146,8 +146,8 @@ struct SnapshotHeadTests {
     }
   }
 
-  /// A run that adds a snapshot neither stores equal members again nor keeps those of removed
-  /// snapshots forever.
+  /// A run that adds a snapshot does not store equal members again, and the members of removed
+  /// snapshots do not stay forever.
   @Test func cacheStoresEqualMembersOnce() throws {
     for sequence in 1...200 { try put(make(UInt64(sequence))) }
     let first = try repository.heads(cache: cache)
@@ -159,7 +159,7 @@ struct SnapshotHeadTests {
     let all = try repository.heads(cache: cache)
     #expect(try size() - before < 300)
     #expect(all.heads.dropLast() == first.heads[...])
-    // Of one scope only the common members of that one stay.
+    // If one scope has no more snapshots, only the common members of the others are kept.
     for head in all.heads where head.scope == .device {
       try memory.remove(RepositoryLayout.tested.snapshot(head.id))
     }
@@ -169,8 +169,8 @@ struct SnapshotHeadTests {
     #expect(last.heads == all.heads.filter { $0.scope != .device })
   }
 
-  /// Heads that are copied from the file are the same as newly encoded ones, also after snapshots
-  /// were added and removed.
+  /// Heads that are copied from the cache file equal newly encoded ones, even after snapshots were
+  /// added and removed.
   @Test func keptHeadsAreCopiedFromTheFile() throws {
     for round in 0..<12 {
       for number in 1...20 { try put(make(UInt64(round * 20 + number))) }
@@ -195,8 +195,8 @@ struct SnapshotHeadTests {
     #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
   }
 
-  /// A head may be cached longer than its object is readable: lost sectors do not change its size
-  /// and time.
+  /// A head may still be cached when its object is no longer readable, because lost sectors do not
+  /// change its size and time.
   @Test func damagedSnapshotIsSkippedAndNamed() throws {
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
@@ -224,7 +224,7 @@ struct SnapshotHeadTests {
     #expect(found.id == ids[1])
     #expect(skipped.map(\.subject) == ["snapshots/\(name)"])
     #expect(heads.heads.map(\.id) == Array(ids.prefix(2)) && heads.damaged == skipped)
-    // A run uses the last intact snapshot, and `check` reads all.
+    // A run uses the last intact snapshot, and `check` reads all of them.
     let history = try repository.history(of: found.snapshot.source, scope: .device, cache: cache)
     #expect(history.last?.id == ids[1] && history.sequence == 3)
     let read = try repository.snapshots(cache: cache) { _ in true }

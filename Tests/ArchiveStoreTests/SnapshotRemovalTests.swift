@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The removal of snapshots, and pins.
+/// Removal of snapshots, and pins.
 struct SnapshotRemovalTests {
   private let memory = MemoryStorage()
   private let watched: WatchedStorage
@@ -17,7 +17,7 @@ struct SnapshotRemovalTests {
     repository = try Repository.create(in: watched, program: "test")
   }
 
-  /// Backs up files, one of them different in each snapshot.
+  /// Backs up files, one of which differs in each snapshot.
   private func make(_ count: Int, in repository: Repository? = nil) throws -> [SnapshotID] {
     try (1...count).map { number in
       try (repository ?? self.repository).back(
@@ -56,7 +56,7 @@ struct SnapshotRemovalTests {
     try expectIntact()
   }
 
-  @Test func snapshotThatIsAlreadyGoneIsNoError() throws {
+  @Test func snapshotThatIsAlreadyGoneIsNotAnError() throws {
     let ids = try make(3)
     try remove([ids[0]])
     let report = try remove([ids[0], ids[1]])
@@ -86,7 +86,7 @@ struct SnapshotRemovalTests {
     #expect(try memory.list(RepositoryLayout.leases).isEmpty)
   }
 
-  /// They are all that says that the snapshot is lost.
+  /// The pins are the only evidence that a snapshot is lost.
   @Test func pinsOfMissingSnapshotsStay() throws {
     let ids = try make(3)
     try repository.pin([ids[0], ids[1]])
@@ -116,8 +116,8 @@ struct SnapshotRemovalTests {
     #expect(try repository.pins().isEmpty)
   }
 
-  /// Another program pins the snapshot at each moment of its removal: either it stays, or that
-  /// program learns that it is gone.
+  /// Another program pins the snapshot at any moment of its removal: either the snapshot stays, or
+  /// that program gets an error.
   @Test func snapshotPinnedAtAnyMomentOfItsRemovalIsKept() throws {
     var outcomes: Set<String> = []
     for moment in 1...40 {
@@ -146,8 +146,8 @@ struct SnapshotRemovalTests {
     #expect(outcomes.isSuperset(of: ["pinned", "removed"]), "\(outcomes)")
   }
 
-  /// A prune that lists the snapshots while one is moved away does not see it. A removal that moves
-  /// it back leaves its lease, so the prune removes no pack.
+  /// A prune that lists the snapshots while one is renamed away does not see it. If the removal
+  /// restores it, it leaves its lease behind, so that the prune removes no pack.
   @Test(arguments: [false, true]) func snapshotThatIsMovedBackDelaysARunningPrune(
     isPruning: Bool
   ) throws {
@@ -159,7 +159,7 @@ struct SnapshotRemovalTests {
     let once = Once<Void>()
     watched.state.withLock {
       $0.action = { event in
-        // Between the first look for the pin and the second.
+        // Between the first check for a pin and the second.
         guard event.hasPrefix("rename leases/") else { return }
         once.run { _ = try other.pin([ids[0]]) }
       }
@@ -213,7 +213,7 @@ struct SnapshotRemovalTests {
       let error = storeError { try repository.pin(ids) }
       let hasFailed = watched.hasFailed
       watched.fail(at: nil)
-      // A failure after the last rename only leaves the lease's directory.
+      // A failure after the last rename only leaves the directory of the lease behind.
       if error == nil { #expect(try repository.pins() == Set(ids)) }
       #expect(try present() == Set(ids))
       try repository.pin(ids)
@@ -231,7 +231,7 @@ struct SnapshotRemovalTests {
         guard event.hasPrefix("rename"), renames.add(1, ordering: .relaxed).newValue == 2 else {
           return
         }
-        // Another program removes the lease before the second snapshot.
+        // Another program removes the lease before the second snapshot is removed.
         guard let name = try? memory.list(RepositoryLayout.leases).first else { return }
         try? memory.rename(
           RepositoryLayout.leases.appending(name), to: RepositoryLayout.leases.appending("taken"))

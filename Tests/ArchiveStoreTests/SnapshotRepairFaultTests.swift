@@ -5,18 +5,18 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A repair of snapshots after damage to packs, with storage calls that fail, and before a prune.
+/// Repairs of snapshots after damage to packs, with failing storage calls, and followed by a prune.
 struct SnapshotRepairFaultTests {
   /// Damage to stored packs.
   enum Damage: Sendable, CaseIterable {
-    /// A byte of file contents, found by a check of the data.
+    /// A byte of a file's content, which a check of the data has found.
     case data
-    /// A byte of trees, which no check has read.
+    /// A byte of a tree, which no check has read.
     case trees
-    /// A pack of file contents that does not exist, and one of trees.
+    /// A missing pack of file contents, and a missing one of trees.
     case missingData
     case missingTrees
-    /// A pack of trees that ends early.
+    /// A truncated pack of trees.
     case short
 
     func apply(to fixture: SnapshotRepairFixture) throws {
@@ -31,8 +31,8 @@ struct SnapshotRepairFaultTests {
     }
   }
 
-  /// All that can be restored after damage is in the repaired snapshot; a repair of the packs and a
-  /// prune then find nothing damaged.
+  /// The repaired snapshot contains everything that can still be restored. A repair of the packs
+  /// and a prune then find no damage.
   @Test(arguments: Damage.allCases, [false, true])
   func pruneWorksAfterTheRepair(of damage: Damage, packsFirst: Bool) throws {
     let fixture = try SnapshotRepairFixture()
@@ -60,7 +60,7 @@ struct SnapshotRepairFaultTests {
     _ = try PackRepair(fixture.repository).run()
   }
 
-  /// Prunes; nothing in the repository is damaged before and after it.
+  /// Prunes, and expects no damage before and after.
   private func expectHealthy(
     _ fixture: SnapshotRepairFixture, _ comment: Comment? = nil
   ) throws {
@@ -71,7 +71,8 @@ struct SnapshotRepairFaultTests {
     #expect(checked.damaged.isEmpty && checked.costs.isEmpty, "\(checked.findings)")
   }
 
-  /// Damage that a check has not recorded is not seen in file contents, but in trees.
+  /// A repair does not notice damage to file contents unless a check has recorded it; it reads the
+  /// trees itself.
   @Test func damageToDataMustBeRecorded() throws {
     let fixture = try SnapshotRepairFixture()
     let pack = RepositoryLayout.tested.pack(try fixture.pack(of: "a"))
@@ -81,10 +82,10 @@ struct SnapshotRepairFaultTests {
     #expect(try fixture.repair().report.repaired == 1)
   }
 
-  /// A tree whose stored copy is damaged is stored again, even if it has the same bytes.
+  /// A repair does not rely on a damaged copy of a tree that it needs, but stores the tree again.
   @Test func damagedCopyOfATreeIsNotReliedOn() throws {
     let fixture = try SnapshotRepairFixture()
-    // The repaired root is an empty tree, and the stored empty tree is damaged.
+    // The repaired root is an empty tree, and the stored copy of the empty tree is damaged.
     let session = try fixture.repository.beginWriting()
     let empty = try session.storeTree([])
     let top = try session.finish(fixture.repository.makeSnapshot(empty, sequence: 8))
@@ -97,14 +98,14 @@ struct SnapshotRepairFaultTests {
     #expect(try fixture.affected().isEmpty)
   }
 
-  /// Whichever call fails, nothing that can be restored is lost, no snapshot disappears without a
-  /// repaired one, and the next repair completes the work.
+  /// Each call fails in turn: nothing that can be restored is lost, no snapshot disappears without
+  /// a repaired one, and the next repair completes the work.
   @Test(arguments: [false, true], [false, true])
   func repairSurvivesEveryFailedCall(failsRepeatedly: Bool, isRecorded: Bool) throws {
     let original = try SnapshotRepairFixture()
     try original.repository.pin([original.stored.id])
     if isRecorded {
-      // The pack is read: what cannot be read because of a failed call is not lost.
+      // The pack is read: blobs that cannot be read because of a failed call are not lost.
       try Damage.data.apply(to: original)
     } else {
       try original.lose("sub")

@@ -5,13 +5,13 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A repository in memory with a snapshot of a small tree that has every kind of blob:
+/// A repository in memory with a snapshot of a small tree that contains every kind of blob:
 ///
 ///     folders/d/{a,b}       files of one blob
 ///     folders/d/big         a file with a list of two blobs
 ///     folders/d/named       an empty file with a stored attribute and fields of a later version
 ///     folders/d/paged/…     a directory of three pages of two empty files
-///     folders/d/sub/{c,e}   a directory in a pack of its own
+///     folders/d/sub/{c,e}   a directory in a separate pack
 ///     folders/d/whole/f     a directory
 struct SnapshotRepairFixture {
   let memory: MemoryStorage
@@ -19,16 +19,16 @@ struct SnapshotRepairFixture {
   let repository: Repository
   /// The snapshot of the tree.
   private(set) var stored: StoredSnapshot
-  /// The blobs by name: those of files by their path, trees, pages, the list and the attribute.
+  /// The blobs by name: blobs of files by path, trees, pages, the list and the attribute.
   private(set) var blobs: [String: BlobID] = [:]
-  /// The entries by path before anything was lost.
+  /// The entries by path before any loss.
   private(set) var entries: [ByteString: TreeEntry] = [:]
 
   init() throws {
     let memory = MemoryStorage()
     (self.memory, storage) = (memory, WatchedStorage(memory))
     repository = try Repository.create(in: storage, program: "test")
-    // The first snapshot is of `sub` only, so that its tree has its own pack.
+    // The first snapshot is of `sub` alone, so that its tree is in a separate pack.
     let first = try repository.beginWriting()
     let below = try Self.files(["c", "e"], first, &blobs)
     let sub = try first.storeTree(below)
@@ -135,7 +135,7 @@ struct SnapshotRepairFixture {
 }
 
 extension SnapshotRepairFixture {
-  /// Removes a blob from the index, as if its pack had been repaired without it.
+  /// Removes a blob from the index, as if its pack had been repaired without the blob.
   func lose(_ name: String) throws {
     let blob = try #require(blobs[name])
     for object in try LoadedIndex.loadAll(from: memory).objects {
@@ -159,7 +159,7 @@ extension SnapshotRepairFixture {
     return try #require(try Repository.open(memory).beginReading().locate(blob)?.pack)
   }
 
-  /// Records damage as a check of all data does.
+  /// Records damage, as a check of all data does.
   func check() throws {
     try RepositoryCheck(Repository.open(memory), reading: .everything, workers: 1).run()
       .recordDamage()
@@ -175,7 +175,7 @@ extension SnapshotRepairFixture {
     return (report, repaired)
   }
 
-  /// Returns what can be restored of a snapshot by path: entries without lost attributes.
+  /// Returns the entries of a snapshot that can be restored, by path, without lost attributes.
   func entries(of stored: StoredSnapshot) throws -> [ByteString: TreeEntry] {
     let reader = try Repository.open(memory).beginReading()
     var entries: [ByteString: TreeEntry] = [:]
@@ -192,7 +192,7 @@ extension SnapshotRepairFixture {
     return entries
   }
 
-  /// Returns the snapshots with something that cannot be restored.
+  /// Returns the snapshots that cannot be restored completely.
   func affected() throws -> Set<SnapshotID> {
     var affected: Set<SnapshotID> = []
     for finding in try Checked(Repository.open(memory), .everything).findings {
@@ -205,7 +205,7 @@ extension SnapshotRepairFixture {
     try Repository.open(memory).snapshots().snapshots.map(\.id)
   }
 
-  /// Removes leases that could not be released, as after an hour without a heartbeat.
+  /// Removes leases that could not be released, as if they had expired.
   func removeLeases() throws {
     for name in try memory.list(RepositoryLayout.leases) {
       let lease = RepositoryLayout.leases.appending(name)

@@ -6,14 +6,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Snapshots that have lost something are written again without it.
+/// Repaired snapshots: snapshots that have lost data are stored again without it.
 struct SnapshotRepairTests {
-  /// The paths and notes of a loss, and the paths that disappear.
+  /// A lost blob, the expected notes, and the paths that disappear.
   struct Loss: Sendable, CustomTestStringConvertible {
     let blob: String
     let notes: [PathNote]
     var gone: Set<ByteString>
-    /// Whether the entry stays, without an attribute.
+    /// Whether the entry stays, but loses an attribute.
     var keepsEntry = false
 
     init(_ blob: String, _ path: ByteString, _ note: String, gone: Set<ByteString>? = nil) {
@@ -58,7 +58,7 @@ struct SnapshotRepairTests {
     let new = try #require(repaired.first?.new)
     #expect(repaired[0].lost == loss.notes && repaired[0].losses == 1)
     #expect(try fixture.affected() == [fixture.stored.id])
-    // A repaired snapshot comes after the old one, which has the same time and sequence.
+    // A repaired snapshot is listed after the old one, which has the same time and sequence.
     #expect(try fixture.snapshots() == [fixture.stored.id, new.id])
     let entries = try fixture.entries(of: new)
     #expect(Set(fixture.entries.keys).subtracting(entries.keys) == loss.gone)
@@ -73,7 +73,7 @@ struct SnapshotRepairTests {
     #expect(totals.classes.reduce(0) { $0 + $1.bytes } == totals.bytes)
   }
 
-  /// Expects the same encoding, except for the trees of directories and for lost attributes.
+  /// Expects the same encoding, apart from trees of directories and lost attributes.
   private func expectSame(_ entry: TreeEntry, _ before: TreeEntry?) throws {
     var before = try #require(before)
     if case .directory = before.node { before.node = entry.node }
@@ -96,7 +96,7 @@ struct SnapshotRepairTests {
     #expect(try fixture.repository.snapshot(new.id) == new)
   }
 
-  /// An empty snapshot in its place would count as the newest backup.
+  /// An empty snapshot would count as the newest backup.
   @Test(arguments: [false, true]) func snapshotWithoutItsRootIsNotReplaced(isPinned: Bool) throws {
     let fixture = try SnapshotRepairFixture()
     if isPinned { _ = try fixture.repository.pin([fixture.stored.id]) }
@@ -141,7 +141,7 @@ struct SnapshotRepairTests {
     #expect(try fixture.repair().repaired.map(\.lost) == dry.repaired.map(\.lost))
   }
 
-  /// The same losses lead to the same snapshot, so a second repair adds nothing.
+  /// The same losses result in the same snapshot, so a second repair adds nothing.
   @Test func repairIsRepeatable() throws {
     let fixture = try SnapshotRepairFixture()
     try fixture.lose("a")

@@ -5,12 +5,12 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Signed snapshots: what a store, or another host, can make of them (docs/repository-format.md,
+/// Signed snapshots, and attacks on them by a store or another host (docs/repository-format.md,
 /// "Signatures").
 struct SnapshotSignatureTests {
   private let memory = MemoryStorage()
   private let key = SigningKey()
-  /// A repository that this host signs, and whose signer it trusts.
+  /// A repository that this host signs for, and whose signer it trusts.
   private let repository: Repository
 
   init() throws {
@@ -30,7 +30,7 @@ struct SnapshotSignatureTests {
     try repository.storage.load(stored.id, kind: .snapshot, limit: FormatLimit.snapshot)
   }
 
-  /// Stores the content of a snapshot, as anyone can who can write to the store.
+  /// Stores the content of a snapshot, as any program with write access to the store can.
   private func put(_ content: [UInt8]) throws -> SnapshotID {
     let object = try repository.storage.encode(content)
     try memory.put(object.bytes, repository.storage.layout.snapshot(object.id))
@@ -79,7 +79,7 @@ struct SnapshotSignatureTests {
 
   // MARK: - Hostile stores and hosts
 
-  /// Each bit of the signature, and one of each byte of what is signed.
+  /// One bit of each signed byte, and each bit of the signature, is changed.
   @Test func eachChangedBitIsFound() throws {
     let stored = try repository.back(up: [("file", [1, 2, 3])])
     let whole = try content(stored)
@@ -88,7 +88,7 @@ struct SnapshotSignatureTests {
       for bit in index <= end ? index % 8..<index % 8 + 1 : 0..<8 {
         var changed = whole
         changed[index] ^= 1 << UInt8(bit)
-        // Some are no longer JSON, or of another repository.
+        // With some changes, the content is no longer JSON, or belongs to another repository.
         guard
           let read = try? StoredSnapshot(id: stored.id, content: changed, object: "a snapshot")
         else { continue }
@@ -118,7 +118,8 @@ struct SnapshotSignatureTests {
       try refusal(of: one.first + Self.newline + two.second + Self.newline) == .wrong)
   }
 
-  /// The same key in two repositories: neither a whole snapshot nor its signature moves.
+  /// Two repositories have the same key: neither a whole snapshot nor a signature can be moved to
+  /// the other.
   @Test func signatureOfAnotherRepositoryIsRefused() throws {
     let storage = MemoryStorage()
     let other = try Self.create(in: storage, signedBy: key)
@@ -132,7 +133,7 @@ struct SnapshotSignatureTests {
     #expect(try refusal(of: first + Self.newline + signature + Self.newline) == .wrong)
   }
 
-  /// Whoever knows a recipient can make snapshots, and sign them with a key of their own.
+  /// Anyone who knows a recipient can make snapshots, and sign them with their own key.
   @Test func snapshotOfAnUntrustedSignerIsRefused() throws {
     let intruder = SigningKey()
     let (first, _) = try lines(content(repository.back(up: [("file", [1])])))
@@ -143,7 +144,7 @@ struct SnapshotSignatureTests {
     let error = storeError { try repository.requireTrusted(stored, "restore") }
     #expect(error?.code == .untrusted && error?.kind == .damaged)
     #expect(error?.hint?.contains("key trust \(intruder.signer)") == true)
-    // The signer that it names is part of what is verified.
+    // The signer named in the signature is covered by it.
     let members: JSON = [
       "signer": .string(key.signer.description),
       "signature": try #require(JSON(parsing: signature)["signature"]),
@@ -152,8 +153,8 @@ struct SnapshotSignatureTests {
       try refusal(of: first + Self.newline + members.compactBytes + Self.newline) == .wrong)
   }
 
-  /// An older snapshot that is stored again, in an encrypted repository under another id, has its
-  /// old time and sequence: it is what it was.
+  /// A snapshot that is stored again, under another id if encrypted, keeps its old time and
+  /// sequence, so it does not become the latest.
   @Test func replayedSnapshotIsNotTheLatest() throws {
     let old = try content(repository.back(up: [("file", [1])]))
     let new = try repository.back(up: [("file", [2])], sequence: 2)
@@ -163,7 +164,8 @@ struct SnapshotSignatureTests {
     #expect(try repository.heads().latest(named: "latest").id == new.id)
   }
 
-  /// The order is that of signed times and sequences, and names are hashes of the stored bytes.
+  /// The order of snapshots depends on their signed times and sequences, and their names are hashes
+  /// of the stored bytes.
   @Test func exchangedSnapshotsAreDamaged() throws {
     let (one, two) = (
       try repository.back(up: [("file", [1])]),
@@ -176,7 +178,7 @@ struct SnapshotSignatureTests {
     #expect(try repository.snapshot(one.id) == one)
   }
 
-  /// A run that begins from a forged snapshot would sign what is in it.
+  /// A run that continues a forged snapshot would sign its content.
   @Test func runDoesNotBeginFromARefusedSnapshot() throws {
     let genuine = try repository.back(up: [("file", [1])])
     var forged = genuine.snapshot
@@ -250,15 +252,16 @@ struct SnapshotSignatureTests {
     _ = try CopyFixture.copy(repository, target)
     let copy = try #require(target.snapshots().snapshots.first)
     #expect(copy.signature == .valid(copier.signer) && copy.snapshot.original?.id == stored.id)
-    // Signatures are deterministic, so that the original is itself again.
+    // Signatures are deterministic, so the copy back equals the original.
     guard !repository.isEncrypted else { return }
     try memory.remove(repository.storage.layout.snapshot(stored.id))
     _ = try CopyFixture.copy(target, repository)
     #expect(try repository.snapshots().snapshots == [stored])
   }
 
-  /// While nothing is trusted, every snapshot is accepted, but a copy is signed only if this host
-  /// signed the original: a later trust in this host must not extend to what a store added.
+  /// As long as no signer is trusted, every snapshot is accepted, but a copy is signed only if this
+  /// host signed the original. Otherwise, trust that is later put in this host would extend to
+  /// snapshots that a store added.
   @Test func copiesWithoutTrustedSignersAreSignedIfTheOriginalWas() throws {
     var source = repository
     source.trust = TrustedSigners()
@@ -276,7 +279,7 @@ struct SnapshotSignatureTests {
     #expect(copies.count { $0.signature == .absent } == 2)
   }
 
-  /// A copy must not make a forged snapshot a trusted one.
+  /// A copy must not turn a forged snapshot into a trusted one.
   @Test func copyOfARefusedSnapshotIsNotSigned() throws {
     let stored = try repository.back(up: [("file", [1])])
     let (first, _) = try lines(content(stored))

@@ -100,7 +100,7 @@ struct SnapshotTests {
       ])
   }
 
-  /// Older snapshots have another order.
+  /// Older snapshots have their members in another order.
   @Test func membersMayComeInAnyOrder() throws {
     let members = try #require(Self.full.json.members)
     let line = JSON.object(members.reversed()).compactBytes + [UInt8(ascii: "\n")]
@@ -133,8 +133,8 @@ struct SnapshotTests {
     }
   }
 
-  /// Members that a restore needs are required; all others are optional (docs/repository-format.md,
-  /// "Snapshot").
+  /// Members that a restore needs are required, and all others are optional
+  /// (docs/repository-format.md, "Snapshot").
   @Test func optionalMembersMayBeMissing() throws {
     let all = try JSON(parsing: Array(Self.full.encode().dropLast())).members ?? []
     let needed: Set = ["format", "version", "repository", "time", "tree"]
@@ -151,7 +151,7 @@ struct SnapshotTests {
     let few = try read(Array((least + "\n").utf8))
     #expect(few.tree == Self.full.tree && few.time == Self.full.time)
     #expect(few.host.isEmpty && few.sequence == 0 && few.scope == .device && few.totals.files == 0)
-    // The parts of an optional member are optional as well.
+    // The parts of these optional members are optional as well.
     let empty = all.map { member in
       ["device", "scope", "policy", "totals"].contains(member.name)
         ? JSON.Member(member.name, .object([])) : member

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Many snapshots are compared with their ids on several threads.
+/// Snapshots that are compared with their ids, many at a time and on several threads.
 struct SnapshotVerificationTests {
   private let memory = MemoryStorage()
   private let repository: Repository

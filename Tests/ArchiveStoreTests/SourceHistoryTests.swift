@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The history of earlier runs that a backup finds.
+/// The history of earlier runs, which a backup continues.
 struct SourceHistoryTests {
   private let memory = MemoryStorage()
   private let repository: Repository
@@ -27,8 +27,8 @@ struct SourceHistoryTests {
     return snapshot
   }
 
-  /// The heads alone give the same result as all snapshots read completely and sorted: with clocks
-  /// set back, equal times, several scopes, and equal sequence numbers.
+  /// Reading only heads gives the same result as reading and sorting all snapshots, even with
+  /// clocks that were set back, equal times, several scopes, and equal sequence numbers.
   @Test func historyEqualsTheListing() throws {
     var random = Seeded(4)
     for _ in 0..<120 {
@@ -51,7 +51,8 @@ struct SourceHistoryTests {
     #expect(nothing.last == nil && nothing.sequence == 0)
   }
 
-  /// A damaged snapshot hides no other, and a partly unreadable one is not the last.
+  /// A damaged snapshot does not hide others, and a partly unreadable one is not used as the last
+  /// one.
   @Test func unreadableSnapshotsAreSkipped() throws {
     let first = try put(make(0, 1, seconds: 1_793_000_000))
     let cut = try put(make(0, 2, seconds: 1_793_000_001))
@@ -61,7 +62,7 @@ struct SourceHistoryTests {
     _ = try put(foreign)
     #expect(try repository.history(of: sources[0], scope: .device).last?.id == first)
     #expect(try repository.history(of: sources[0], scope: .device).sequence == 1)
-    // Its head is intact, but another member is invalid.
+    // The head of this one is intact, but another member is invalid.
     let text = String(decoding: make(0, 3, seconds: 1_793_000_003).encode(), as: UTF8.self)
     let odd = Array(text.replacing("\"duration_ms\":0", with: "\"duration_ms\":[]").utf8)
     try memory.put(odd, kind: .snapshot)
@@ -82,9 +83,9 @@ struct SourceHistoryTests {
     #expect(events.count { $0.hasPrefix("load snapshots/") } == 21 && events.count == 22)
   }
 
-  /// With cached heads, the cost of a run's history does not grow with the snapshots: the session's
-  /// listing is used, only the last snapshot is read, and no status is asked for. A snapshot
-  /// without a cached head is read and cached, and removed ones are forgotten.
+  /// With cached heads, the cost of a run's history does not grow with the number of snapshots: the
+  /// session's listing is used, only the last snapshot is read, and no status is requested. The
+  /// head of a new snapshot is read and cached, and those of removed snapshots are dropped.
   @Test func runReadsOnlyTheLastOfManySnapshots() throws {
     let directory = TemporaryDirectory()
     let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
@@ -114,7 +115,7 @@ struct SourceHistoryTests {
     let third = try history()
     #expect(third.sequence == 301 && third.events == [load])
     #expect(Set(cache.load().records.keys) == Set(ids.dropFirst() + [new]))
-    // The next list reads nothing either.
+    // The next listing reads no snapshot either.
     watched.state.withLock { $0.events = [] }
     #expect(try opened.heads(cache: cache).heads.count == 300)
     #expect(!watched.state.withLock(\.events).contains { $0.hasPrefix("load") })

@@ -13,7 +13,7 @@ struct StorageConformanceTests {
     /// Object stores with and without conditional requests.
     case objects
     case simpleObjects
-    /// The storage of a repository, which passes on stored bytes.
+    /// The storage of a repository, which passes stored bytes on unchanged.
     case repository
     case repositoryOfObjects
     case watched
@@ -58,7 +58,7 @@ struct StorageConformanceTests {
   }
 }
 
-/// Properties of storage in files.
+/// Properties of the storage in local files.
 struct LocalStorageTests {
   private let directory = TemporaryDirectory()
 
@@ -83,7 +83,8 @@ struct LocalStorageTests {
     #expect(try mode("/objects/a") == 0o600)
   }
 
-  /// An offset that no file has, as a wrong index may have it, is one behind the object's end.
+  /// An impossible offset, as a wrong index may contain, counts as one beyond the end of the
+  /// object.
   @Test(arguments: [UInt64(Int64.max), 1 << 63, .max - 3, .max])
   func offsetsThatNoFileHasAreDamage(offset: UInt64) throws {
     let storage = try make()
@@ -114,8 +115,8 @@ struct LocalStorageTests {
     #expect(error?.hint != nil)
   }
 
-  /// The name of a new repository, and those of the directories created above it, are on the disk
-  /// before anything is written to it.
+  /// The name of a new repository, and those of the directories created above it, are synced to the
+  /// disk before anything is written into it.
   @Test(arguments: 1...3) func newNamesAreSyncedInTheirParents(call: Int) throws {
     let top = ByteString(directory("created"))
     _ = try Directory.make(path: top)
@@ -130,7 +131,7 @@ struct LocalStorageTests {
     #expect(error?.cause?.path == parents[call - 1])
   }
 
-  /// A disk that fails to sync a file once: the object is written again and is intact.
+  /// If a file fails to sync once, the object is written to a new file, and is intact.
   @Test func failedSyncIsRetriedWithANewFile() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5)
@@ -143,7 +144,7 @@ struct LocalStorageTests {
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  /// The sync of the directory fails after the rename: the object is written again.
+  /// If the sync of the directory fails after the rename, the object is written again.
   @Test func failedSyncOfTheDirectoryIsRetried() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 2, number: 5)
@@ -170,7 +171,7 @@ struct LocalStorageTests {
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  /// The data of a file that failed to sync is not trusted: it is checked against the hash.
+  /// The data of a file that failed to sync is not trusted, but compared with the hash.
   @Test func retryVerifiesTheBytes() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5)

@@ -18,7 +18,7 @@ final class TemporaryDirectory {
   /// The path of a name in the directory.
   func callAsFunction(_ name: String) -> String { path + "/" + name }
 
-  /// Returns the paths of all files below.
+  /// Returns the paths of all files in it, at any depth.
   func files() -> [String] {
     let all = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return all.filter { name in
@@ -40,7 +40,7 @@ struct ProgramResult {
   }
 }
 
-/// Runs a shell command in a directory, in the locale C.
+/// Runs a shell command in a directory, in the C locale.
 func run(_ command: String, in directory: String) throws -> ProgramResult {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/bin/bash")
@@ -63,7 +63,7 @@ func run(_ command: String, in directory: String) throws -> ProgramResult {
     errors: String(decoding: text, as: UTF8.self))
 }
 
-/// Random bytes that are the same for each seed (SplitMix64).
+/// Reproducible random bytes for each seed (SplitMix64).
 struct SeededBytes {
   private var state: UInt64
 
@@ -125,7 +125,7 @@ extension Repository {
 }
 
 extension WritingSession {
-  /// Stores data with its own writer.
+  /// Stores data with a separate writer.
   func withWriter<Value>(_ body: (ContentWriter) throws -> Value) throws -> Value {
     let writer = try makeWriter()
     let result = Result { try body(writer) }
@@ -192,7 +192,7 @@ func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
 }
 
 extension SeededBytes {
-  /// Returns `count` bytes of a seed.
+  /// Returns `count` bytes for a seed.
   static func some(seed: UInt64, count: Int) -> [UInt8] {
     var random = SeededBytes(seed: seed)
     return random.bytes(count)
@@ -200,7 +200,7 @@ extension SeededBytes {
 }
 
 extension Digest {
-  /// A digest that is not stored.
+  /// A digest under which nothing is stored.
   static let some = Blake2b.hash(Array("nothing that is stored".utf8))
 }
 

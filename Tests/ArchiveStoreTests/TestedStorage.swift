@@ -4,11 +4,11 @@ import TestSupport
 
 @testable import ArchiveStore
 
-// Most tests use the objects of a repository directly from its storage, with the encryption that
-// the run tests (`TestEncryption`).
+// Most tests access the objects of a repository directly in its storage, with the encryption that
+// the current run tests (`TestEncryption`).
 
 extension RepositoryStorage {
-  /// The storage of a repository as the run tests it.
+  /// A storage with the encryption that this run tests.
   init(_ base: any Storage) {
     self = base as? RepositoryStorage ?? RepositoryStorage(base, cipher: Self.tested)
   }
@@ -19,7 +19,7 @@ extension RepositoryStorage {
 }
 
 extension RepositoryLayout {
-  /// The layout of a repository as the run tests it.
+  /// The layout with the encryption that this run tests.
   static let tested = RepositoryLayout(isEncrypted: TestEncryption.keys != nil)
 }
 
@@ -80,7 +80,7 @@ extension DamageRecords {
 }
 
 extension IndexObject {
-  /// Opens an object with these bytes, which are its content.
+  /// Opens an object whose content is these bytes.
   init(bytes: [UInt8]) throws(StoreError) {
     try self.init(
       id: Blake2b.hash(bytes), content: SpillableArray(bytes), storedSize: UInt64(bytes.count))
@@ -98,13 +98,13 @@ extension IndexObject {
 }
 
 extension IndexCache {
-  /// The copies of a repository as the run tests it.
+  /// A cache with the encryption that this run tests.
   convenience init(directory: ByteString) {
     self.init(directory: directory, isEncrypted: TestEncryption.keys != nil)
   }
 }
 
-// MARK: - Objects by their content
+// MARK: - Objects by content
 
 extension Storage {
   /// Returns the content of an object, whether or not its stored bytes match its id.
@@ -116,7 +116,7 @@ extension Storage {
 }
 
 extension MemoryStorage {
-  /// Stores an object with a content, and returns its id.
+  /// Stores an object with this content, and returns its id.
   @discardableResult
   func put(_ content: [UInt8], kind: ObjectKind) throws -> Digest {
     let object = try RepositoryStorage(self).encode(content)
@@ -124,9 +124,9 @@ extension MemoryStorage {
     return object.id
   }
 
-  /// Changes the content of an object, which keeps its name. In an encrypted repository it is
-  /// encrypted with the same key: only one who has the key can do that, since any other change
-  /// costs a whole piece.
+  /// Changes the content of an object, which keeps its name. In an encrypted repository, the
+  /// content is encrypted again with the same file key. This requires the key, but any other change
+  /// would damage a whole piece.
   func changeContent(_ path: ObjectPath, _ body: (inout [UInt8]) -> Void) throws {
     guard let keys = TestEncryption.keys else { return try change(path, body) }
     let stored = try load(path, limit: 1 << 30)

@@ -6,14 +6,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Several threads that write to one session.
+/// Several threads that write in one session.
 struct ThreadTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Runs a body on several threads at once and returns their results, or throws the first error.
+  /// Runs `body` on several threads at once and returns the results, or throws the first error.
   private func together<Result: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) throws -> Result
   ) throws -> [Result] {
@@ -29,7 +29,7 @@ struct ThreadTests {
     return try results.withLock { $0 }.sorted { $0.key < $1.key }.map { try $0.value.get() }
   }
 
-  /// Makes files of all sizes, many of them equal; equal numbers give equal files.
+  /// Makes files of all sizes, many of which are equal: a number determines the content.
   private static func file(_ number: Int) -> [UInt8] {
     var random = SeededBytes(seed: UInt64(number % 150))
     switch number % 150 {
@@ -95,7 +95,7 @@ struct ThreadTests {
     #expect(trees.count == 1)
   }
 
-  /// All threads have the same new content at the same moment.
+  /// All threads have the same new content at once.
   @Test func equalContentIsStoredOnce() throws {
     let session = try repository.beginWriting(workers: 8)
     let bytes = SeededBytes.some(seed: 5, count: 12 << 20)
@@ -129,7 +129,7 @@ struct ThreadTests {
       }
       while helping.load(ordering: .relaxed) < 2 { sleepShortly() }
       sleepShortly()
-      // Helping threads may still be on their way to the queue.
+      // The helping threads may not have reached the queue yet.
       let end = Host.monotonicSeconds() + 600
       while offered.load(ordering: .relaxed) == 0, Host.monotonicSeconds() < end {
         if session.queue.offer(PackFrame.Plain(bytes: [1, 2, 3], blobs: [], isOneFile: true)) {
@@ -150,8 +150,8 @@ struct ThreadTests {
     session.abandon()
   }
 
-  /// The buffer of a frame compressed by another thread is reused without a copy, each of which
-  /// would cost a thousand page faults.
+  /// The buffer of a frame that another thread compressed is reused without a copy, which would
+  /// cost a thousand page faults.
   @Test func helperReturnsTheBuffer() throws {
     let session = try repository.beginWriting(workers: 2)
     defer { session.abandon() }
@@ -195,8 +195,8 @@ struct ThreadTests {
     #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], isOneFile: true)))
   }
 
-  /// Other threads rely on blobs that a thread has claimed and not flushed: this prevents a
-  /// snapshot.
+  /// Other threads may rely on blobs that a thread has claimed but not flushed, so no snapshot can
+  /// be made.
   @Test func unflushedWriterPreventsTheSnapshot() throws {
     let session = try repository.beginWriting(workers: 2)
     let lazy = try session.makeWriter()
@@ -211,7 +211,7 @@ struct ThreadTests {
     #expect(try repository.snapshots().snapshots.isEmpty)
   }
 
-  /// A file with a read error may have claimed blobs that another thread relies on.
+  /// A file with a read error may have claimed blobs on which another thread relies.
   @Test func blobsClaimedByAFailedReadAreStored() throws {
     struct ReadError: Error {}
     let bytes = SeededBytes.some(seed: 7, count: 3 << 20)
@@ -233,7 +233,7 @@ struct ThreadTests {
     #expect(try repository.beginReading().bytes(at: "b", in: snapshot) == bytes)
   }
 
-  /// One thread's failure ends the session for all.
+  /// The failure of one thread ends the session for all threads.
   @Test func failureOfOneThreadEndsAll() throws {
     let watched = WatchedStorage(storage)
     let session = try Repository.open(watched).beginWriting(workers: 2)
@@ -284,7 +284,7 @@ struct CheckpointTests {
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// A run interrupted after its checkpoint: the next run stores nothing again.
+  /// After a run that was interrupted after its checkpoint, the next one stores nothing again.
   @Test func nextRunKnowsTheCheckpoint() throws {
     let files = (0..<20).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 50_000)) }
     let first = try repository.beginWriting()
@@ -331,7 +331,7 @@ struct CheckpointTests {
     #expect(try reader.bytes(at: "other-3", in: snapshot) == Array("other-3".utf8))
   }
 
-  /// Data collected by a writer is not part of a checkpoint, and is in the next one.
+  /// Data that a writer has not flushed is not in a checkpoint, but in the next one.
   @Test func unflushedDataIsInTheNextCheckpoint() throws {
     let session = try repository.beginWriting()
     let writer = try session.makeWriter()

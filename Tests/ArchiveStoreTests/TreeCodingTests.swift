@@ -131,24 +131,24 @@ struct TreeCodingTests {
     }
   }
 
-  /// Bytes that only another encoder would write.
+  /// Bytes that this encoder never writes.
   @Test func nonCanonicalBytesAreRefused() {
     let bad = [
       "", "00", "80", "a0a0", "a100", "a10080", "bfff", "a10081a0",
-      // an unknown key below 128, a key twice, keys out of order
+      // an unknown key below 128, a duplicate key, keys out of order
       "a10081a20041611100", "a10081a20041610041 62", "a10081a201010041 61",
       // explicit defaults: type 0, owner 0, mode 0644, size 0, seconds 0, no pieces
       "a10081a20041610100", "a10081a20041610300", "a10081a2004161021901a4",
       "a10081a20041610700", "a10081a20041610500", "a10081a20041610880", "a10081a20041610e80",
-      // a key that does not fit the type: target of a file, size of a directory, none for a
-      // directory or a link
+      // a key that does not fit the type: the target of a file, the size of a directory, a missing
+      // key of a directory or a link
       "a10081a20041610b4178", "a10081a30041610101 0701", "a10081a20041610101", "a10081a20041610102",
       "a10081a20041610c01",
-      // an unknown type, an owner of more than 32 bits, a name that is text
+      // an unknown type, an owner of more than 32 bits, a name that is a text string
       "a10081a20041610107", "a10081a2004161031b0000000100000000", "a10081a1006161",
       // a number not in its shortest form, a truncated extension
       "a10081a2004161031801", "a10081a2004161188081",
-      // entries and pages in one blob, a table of one page, both names equal
+      // entries and pages in one blob, a table of one page, equal names
       "a20081a1004161018182416158 20", "a1018182416158 20" + String(repeating: "00", count: 32),
     ]
     for text in bad {

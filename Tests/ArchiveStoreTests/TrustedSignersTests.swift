@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The list of trusted signers: names, and what this host may sign.
+/// The list of trusted signers: valid names, and which snapshots this host may sign.
 struct TrustedSignersTests {
   @Test func namesAreOnePrintableLine() {
     for name in ["nas", "a b", "caf\u{e9}", "\"first\"", String(repeating: "x", count: 64)] {
@@ -19,7 +19,8 @@ struct TrustedSignersTests {
     }
   }
 
-  /// Whoever has the passphrase can write any name. It becomes a line of each host's file.
+  /// Anyone who knows the passphrase can write any name, which becomes a line in a file of each
+  /// host.
   @Test func namesInKeyFilesAreChecked() throws {
     let (identity, id) = (AgeIdentity(), Blake2b.hash([1]))
     let (good, bad) = (SigningKey().signer, SigningKey().signer)
@@ -31,7 +32,7 @@ struct TrustedSignersTests {
     #expect(try KeyFile(stored, openedWith: passphrase).signers == [good: "nas", bad: ""])
   }
 
-  /// At the location of another repository only what this host signed is accepted.
+  /// At the location of another repository, only snapshots that this host signed are accepted.
   @Test func trustMayBeRequiredWithoutASigner() {
     let (own, other) = (SigningKey().signer, SigningKey().signer)
     var trust = TrustedSigners()
@@ -63,7 +64,8 @@ struct TrustedSignersTests {
   /// The signature of a snapshot that is repaired.
   enum Original: String, CaseIterable, Sendable { case none, wrong, foreign, own, accepted }
 
-  /// Also while no signer is trusted: a later trust in this host must not extend to the repair.
+  /// This also applies while no signer is trusted: trust that is later put in this host must not
+  /// extend to the repaired snapshot.
   @Test(arguments: Original.allCases, [false, true])
   func repairIsSignedOnlyIfTheOriginalIsVouchedFor(original: Original, isTrusting: Bool) throws {
     let fixture = try SnapshotRepairFixture()

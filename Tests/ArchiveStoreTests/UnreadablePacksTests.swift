@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// The packs of a copy of which nothing can be read: their blobs are found by few scans of the
-/// index, however many packs there are.
+/// Packs that a copy cannot read at all: their blobs are found with few scans of the index, however
+/// many packs there are.
 struct UnreadablePacksTests {
   private static let error = StoreError.damaged("a pack", "it is damaged")
 
@@ -18,7 +18,7 @@ struct UnreadablePacksTests {
       id: id(number), size: 1, used: 1, unused: 0, usedBlobs: blobs, unusedBlobs: 0, hasData: true)
   }
 
-  /// The packs of each scan, and those that were passed on with their blobs.
+  /// The packs of each scan, and the packs that were passed on with their blobs.
   private func scans(
     of count: Int, blobs: Int, limit: Int, isStopping: (_ packs: Int) -> Bool = { _ in false }
   ) throws -> (scans: [Set<Digest>], passed: [Digest], isComplete: Bool) {
@@ -48,19 +48,19 @@ struct UnreadablePacksTests {
     #expect(try self.scans(of: 0, blobs: 1, limit: 1).scans.isEmpty)
   }
 
-  /// The blobs of a scan are in memory.
+  /// The blobs of a scan are kept in memory, so their number is limited.
   @Test func aScanFindsALimitedNumberOfBlobs() throws {
     let (scans, passed, _) = try scans(of: 10, blobs: 4, limit: 12)
     #expect(scans.map(\.count) == [3, 3, 3, 1] && passed.count == 10)
     #expect(try self.scans(of: 3, blobs: 20, limit: 12).scans.map(\.count) == [1, 1, 1])
   }
 
-  @Test func anInterruptionEndsIt() throws {
+  @Test func anInterruptionEndsTheScans() throws {
     let (scans, passed, isComplete) = try scans(of: 9, blobs: 1, limit: 3) { $0 == 4 }
     #expect(scans.count == 2 && passed.count == 4 && !isComplete)
   }
 
-  /// Packs of which nothing could be read are reported also after an interruption.
+  /// Packs that could not be read at all are reported even after an interruption.
   @Test func anInterruptionReportsThePacksThatAreLeft() throws {
     let fixture = try CopyFixture()
     var needs = try SnapshotNeedsSearch(
@@ -91,7 +91,7 @@ struct UnreadablePacksTests {
     #expect(stopped.damaged.map(\.description) == whole.damaged.map(\.description))
   }
 
-  /// Which packs are damaged is known also if it is not known which are condemned.
+  /// Damaged packs are recognized even if the condemned ones are unknown.
   @Test func damagedPacksAreKnownWithoutCondemnedOnes() throws {
     let fixture = try CopyFixture()
     let pack = try fixture.source.pack(ofFile: 0)
@@ -112,8 +112,8 @@ struct UnreadablePacksTests {
     #expect(error?.subject == "condemned")
   }
 
-  /// A pack that a prune removed is no damage.
-  @Test func packsThatAreLeftAndGoneAreNoDamage() throws {
+  /// A pack that a prune removed is not damage.
+  @Test func removedPacksAreNotDamage() throws {
     let unreadable = UnreadablePacks()
     unreadable.add(Self.pack(0, blobs: 1), .missing("a pack"))
     unreadable.add(Self.pack(1, blobs: 1), Self.error)
@@ -124,7 +124,7 @@ struct UnreadablePacksTests {
     #expect(unreadable.leftDamage.isEmpty)
   }
 
-  /// The blobs of several packs are marked in them, and found at once.
+  /// One scan finds the blobs that are marked as used in several packs.
   @Test func oneScanFindsTheBlobsOfAllPacks() throws {
     let fixture = try CopyFixture()
     var needs = try SnapshotNeedsSearch(
@@ -140,7 +140,7 @@ struct UnreadablePacksTests {
     #expect(needs.search.blobs(in: rest)[first] == nil)
   }
 
-  /// Of several packs nothing can be read, and what other packs have of their content is copied.
+  /// If several packs cannot be read at all, the copies of their blobs in other packs are used.
   @Test(arguments: [1, 3]) func intactCopiesOfSeveralPacksAreUsed(workers: Int) throws {
     var fixture = try CopyFixture()
     let packs = try Set([4, 8, 20].map { try fixture.source.pack(ofFile: $0) })

@@ -5,15 +5,15 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Directories of several pages, some of them lost: each reader returns the entries of the other
-/// pages, and reports between which names the lost ones are.
+/// Directories of several pages, some of which are lost: each reader returns the entries of the
+/// other pages, and reports between which names entries are lost.
 struct LostPagesTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Stores a directory of these pages; some are named by the table but not stored.
+  /// Stores a directory of these pages, some of which are named in the table but not stored.
   private func store(
     _ pages: [[TreeEntry]], lost: Set<Int>, _ session: WritingSession
   ) throws -> TreeReference {
@@ -33,8 +33,8 @@ struct LostPagesTests {
     return try repository.beginReading()
   }
 
-  /// Makes four pages of three entries, the middle one a directory with a file; pages of different
-  /// sets have different bytes.
+  /// Makes four pages of three entries each, with a directory that contains a file in the middle.
+  /// Pages of different sets have different bytes.
   private func pages(_ below: TreeReference, set: Int) -> [[TreeEntry]] {
     ["a", "b", "c", "d"].map { page in
       (0..<3).map { number in
@@ -98,7 +98,7 @@ struct LostPagesTests {
     }
   }
 
-  /// The result of a lookup is unknown only if the page of the name is lost.
+  /// The result of a lookup is unknown only if the page that would contain the name is lost.
   @Test func lookupReadsOnlyThePageOfTheName() throws {
     let session = try repository.beginWriting()
     let below = try session.storeTree([TreeEntry(name: "in", node: .fifo)])
@@ -116,8 +116,8 @@ struct LostPagesTests {
     }
   }
 
-  /// Two trees with some pages of their own, any of them lost: the known entries of each are
-  /// returned, and entries that the other may have lost are marked.
+  /// Two trees that share some pages, with some pages lost: the known entries of each tree are
+  /// returned, and those that the other tree may have lost are marked.
   @Test(arguments: 0..<60) func jointWalkReportsLostPages(seed: Int) throws {
     var random = SeededBytes(seed: UInt64(seed) + 500)
     let session = try repository.beginWriting()
@@ -126,7 +126,7 @@ struct LostPagesTests {
       TreeEntry(name: ByteString("n\(number + 10)"), node: .fifo)
     }
     for tree in 0..<2 {
-      // Most entries are common to both trees, and so are some pages.
+      // Most entries and some pages are the same in both trees.
       let entries = common.compactMap { entry -> TreeEntry? in
         guard random.number(0..<9) == 0 else { return entry }
         if random.number(0..<2) == 0 { return nil }
@@ -158,7 +158,7 @@ struct LostPagesTests {
         for entry in entries { for tree in entry.trees { reported[tree][path] = entry.entry } }
         for tree in 0..<2 where known[tree][path] == nil {
           let isLost = lost[tree].contains { $0.contains(path) }
-          // A page lost in both may contain it: then neither has the name.
+          // If the name may be on a page that is lost in both trees, neither of them has it.
           if differencesOnly, !unknown.contains(tree) { continue }
           #expect(unknown.contains(tree) == isLost, "\(path) in \(tree)")
         }
@@ -172,7 +172,7 @@ struct LostPagesTests {
     }
   }
 
-  /// A check also finds damage after a lost page.
+  /// A check also finds damage that follows a lost page.
   @Test func checkReadsAllPages() throws {
     let session = try repository.beginWriting()
     let content = Content(size: 3, level: 0, pieces: [.blob(.some, length: 3)])
@@ -194,7 +194,7 @@ struct LostPagesTests {
 }
 
 extension [TreeEntry] {
-  /// Splits after each entry that ends a piece.
+  /// Splits the list after each element for which `isEnd` is true.
   fileprivate func chunked(after isEnd: (TreeEntry) -> Bool) -> [[TreeEntry]] {
     var pieces: [[TreeEntry]] = [[]]
     for entry in self {

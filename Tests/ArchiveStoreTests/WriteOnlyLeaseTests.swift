@@ -6,9 +6,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Leases of programs whose credentials may put objects and not remove them.
+/// Leases of programs whose credentials may write objects but not remove them.
 struct WriteOnlyLeaseTests {
-  /// A store of objects that refuses to remove any, or any except leases.
+  /// A store that refuses to remove objects, or all objects except leases.
   private struct WithoutRemoval: ForwardingStorage {
     let base: any Storage
     var exceptLeases = false
@@ -21,7 +21,7 @@ struct WriteOnlyLeaseTests {
 
     func remove(_ path: ObjectPath) throws(StoreError) { try remove([path]) }
 
-    /// As a store does, it removes the objects that it may.
+    /// Removes the permitted objects before it fails, as a store does.
     func remove(_ paths: [ObjectPath]) throws(StoreError) {
       let allowed = paths.filter { exceptLeases && $0.components.first == "leases" }
       try base.remove(allowed)
@@ -29,7 +29,7 @@ struct WriteOnlyLeaseTests {
     }
   }
 
-  /// A repository in which a prune removes packs, and the same for a host that only writes.
+  /// A repository in which a prune removes packs, and the same repository for a write-only host.
   private func make() throws -> (fixture: ObjectStoreFixture, host: Repository) {
     let fixture = try ObjectStoreFixture.withUnusedPacks()
     return (fixture, try Repository.open(WithoutRemoval(base: fixture.store)))
@@ -52,7 +52,7 @@ struct WriteOnlyLeaseTests {
     let report = try fixture.prune()
     #expect(report.removedPacks > 0 && report.waitingFor.isEmpty)
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
-    // A day later a program that may remove objects removes the rest.
+    // A day later, a program with full permissions removes the rest.
     try fixture.pruneLater()
     #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
     #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
@@ -69,7 +69,8 @@ struct WriteOnlyLeaseTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// A request without an answer may still be carried out: the lease protects it until it expires.
+  /// A request without an answer may still be carried out, so the lease must protect it until it
+  /// expires.
   @Test(arguments: ["put pending/", "put snapshots/", "put index/"])
   func aFailedWriterIsWaitedFor(request: String) throws {
     let (fixture, host) = try make()
@@ -85,8 +86,8 @@ struct WriteOnlyLeaseTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// Credentials that may remove leases and nothing else: the lease is gone, and the next prune
-  /// removes the pending snapshot, so that what it needs does not stay for ever.
+  /// Credentials that may remove only leases: the lease is removed, and the next prune removes the
+  /// pending snapshot, so that the data it needs does not stay forever.
   @Test func aLeaseThatMayBeRemovedIsNotMarked() throws {
     var fixture = try ObjectStoreFixture.withUnusedPacks()
     let host = try Repository.open(WithoutRemoval(base: fixture.store, exceptLeases: true))
@@ -99,9 +100,9 @@ struct WriteOnlyLeaseTests {
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
   }
 
-  /// A mark without a lease, as a program leaves it that puts it beside the removal of the lease,
-  /// keeps no pending snapshot.
-  @Test func aMarkAloneKeepsNoPendingSnapshot() throws {
+  /// A mark may remain without a lease if a program sets it while the lease is removed. It does not
+  /// protect a pending snapshot.
+  @Test func aMarkAloneDoesNotProtectAPendingSnapshot() throws {
     let fixture = try ObjectStoreFixture.withUnusedPacks()
     let host = try Repository.open(WithoutRemoval(base: fixture.store, exceptLeases: true))
     try host.back(up: PruneFixture.files(30..<33), sequence: 9)
@@ -120,14 +121,14 @@ struct WriteOnlyLeaseTests {
     #expect(found.damaged.isEmpty)
   }
 
-  /// A program that may remove objects removes its lease, and marks nothing.
+  /// A program that may remove objects removes its lease instead of marking it.
   @Test func otherProgramsLeaveNothing() throws {
     let (fixture, _) = try make()
     try fixture.open().back(up: PruneFixture.files(30..<33), sequence: 9)
     #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
   }
 
-  /// An earlier record stays, and the new one has all packs.
+  /// The earlier record stays, and the new one contains all packs.
   @Test func damageIsRecordedWithoutRemovals() throws {
     let (fixture, host) = try make()
     let packs = try RepositoryListing.packs(fixture.store).sorted()
@@ -141,7 +142,7 @@ struct WriteOnlyLeaseTests {
       #expect(records.names.count == number + 1)
       #expect(Set(records.packs.keys) == Set(packs.prefix(number + 1)))
     }
-    // A record that is up to date is not made again because of an older one that stays.
+    // A record that is up to date is not written again because an older one remains.
     try fixture.store.remove(RepositoryLayout.tested.pack(packs[0]))
     for _ in 0..<2 {
       try RepositoryCheck(host, reading: .everything, workers: 1).run().recordDamage()
@@ -151,8 +152,8 @@ struct WriteOnlyLeaseTests {
 
   // MARK: - Stores with rename
 
-  /// An account that may rename and not remove, as with `internal-sftp -P remove,rmdir`: the right
-  /// to remove objects ends with its program, and index objects are merged.
+  /// An account that may rename but not remove, as with `internal-sftp -P remove,rmdir`: the right
+  /// to remove objects is released at the end of the program, and index objects are merged.
   @Test func theRightEndsWithoutRemovals() throws {
     let memory = MemoryStorage()
     let repository = try Repository.create(in: memory, program: "test")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Writing sessions that use the host's copies of index objects.
+/// Writing sessions with a cache of index objects.
 struct WriterCacheTests {
   private let memory: MemoryStorage
   private let storage: WatchedStorage
@@ -33,7 +33,7 @@ struct WriterCacheTests {
     func set(_ isSet: Bool) { state.withLock { $0 = isSet } }
   }
 
-  /// Calls `action` before each call of the storage.
+  /// Sets an action for each call of the storage.
   private func before(_ action: (@Sendable (String) -> Void)?) {
     storage.state.withLock { $0.action = action }
   }
@@ -48,8 +48,8 @@ struct WriterCacheTests {
 
   private func indexes() throws -> [Digest] { try RepositoryListing.indexes(memory) }
 
-  /// Returns how many index objects were read at the start of a session that must know all these
-  /// files.
+  /// Returns the number of index objects read at the start of a session, and expects the session to
+  /// know all these files.
   private func reads(knowing files: [(String, [UInt8])], _ cache: IndexCache) throws -> Int {
     storage.state.withLock { $0.events = [] }
     let session = try repository.beginWriting(cache: cache)
@@ -85,7 +85,7 @@ struct WriterCacheTests {
     #expect(session.known.objects.count == count)
   }
 
-  /// A backup leaves copies of the objects that it has written, including merged ones.
+  /// A backup caches the objects that it has written, including merged ones.
   @Test func writtenObjectsAreCachedForTheNextBackup() throws {
     for number in 1...9 {
       let file = ("\(number)", SeededBytes.some(seed: UInt64(number), count: 90))
@@ -96,7 +96,7 @@ struct WriterCacheTests {
     #expect(try indexes().count < 5)
   }
 
-  /// A copy does not prove that the repository has the object.
+  /// A cached copy does not prove that the repository still has the object.
   @Test func unlistedObjectsAreNotReliedOn() throws {
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
@@ -106,7 +106,7 @@ struct WriterCacheTests {
     #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
     #expect(copies().isEmpty)
     session.abandon()
-    // Its packs are removed, and the object stays.
+    // The object exists again, but its packs are condemned.
     try memory.put(bytes, RepositoryLayout.tested.index(id))
     #expect(try reads(knowing: many, cache) == 1)
     let packs = try RepositoryListing.packs(memory)
@@ -123,7 +123,7 @@ struct WriterCacheTests {
     try expectAll([last], many)
   }
 
-  /// A valid copy of another object is not the object of its name.
+  /// A valid index object under the name of another one must not be trusted.
   @Test(arguments: [false, true]) func forgedCopyIsNotTrusted(hasNotes: Bool) throws {
     try repository.back(up: many, cache: cache)
     let pack = try #require(try RepositoryListing.packs(memory).first)
@@ -144,7 +144,8 @@ struct WriterCacheTests {
     #expect(try Data(contentsOf: location) == good)
   }
 
-  /// A writer detects damage that a note of an earlier check, by the file's size and times, hides.
+  /// A writer detects damage even if a note, by the file's size and times, describes the copy as
+  /// verified.
   @Test func writerDoesNotTrustNotes() throws {
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
@@ -152,7 +153,7 @@ struct WriterCacheTests {
     let location = try Directory.open(path: path)
     let good = try location.file(name).readAll(limit: 1 << 20)
     try location.openOrCreate(name).write([0xff], at: 200)
-    // As if the disk had changed it, not a program.
+    // As if the disk, not a program, had changed the file.
     var notes = IndexCache.VerifiedCopies(in: location)
     let note = try #require(notes.note(id))
     notes.insert(note.replacing(try location.status(name)))
@@ -164,8 +165,8 @@ struct WriterCacheTests {
     #expect(try reads(knowing: many, cache) == 0)
   }
 
-  /// The host continues with its intact copy, which names the contents of the packs; a merge
-  /// replaces the damaged object with an intact one.
+  /// The host continues with its intact copy of the index object, and a merge replaces the damaged
+  /// object with an intact one.
   @Test(arguments: ["flipped", "cut"]) func mergeRepairsAnObjectFromItsCopy(_ how: String) throws {
     var snapshots = [try repository.back(up: many, cache: cache)]
     let damaged = try #require(try indexes().first)
@@ -174,14 +175,14 @@ struct WriterCacheTests {
     }
     #expect(try repository.beginReading().remarks.count == 1)
     let session = try repository.beginWriting(cache: cache)
-    // Checking the size is free; `check` reads the bytes.
+    // Checking the size costs no request; only `check` reads the bytes.
     let reported = how == "cut" ? ["\(RepositoryLayout.tested.index(damaged))"] : []
     #expect(session.damagedIndexes.map(\.subject) == reported)
     #expect(session.damagedIndexes.allSatisfy { $0.hint?.contains("repair index") == true })
     #expect(session.contains(blob(many[3].1)))
     session.abandon()
     #expect(try reads(knowing: many, cache) == 0)
-    // A host without a copy does not rely on it, and merges without it.
+    // A host without a copy does not rely on the object, and merges without it.
     let other = try repository.beginWriting(
       cache: IndexCache(directory: ByteString(directory("other"))))
     #expect(!other.contains(blob(many[3].1)) && other.damagedIndexes.count == 1)
@@ -197,8 +198,8 @@ struct WriterCacheTests {
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
-  /// A merged object is read again from the repository although a copy exists: otherwise data that
-  /// the disk lost would be lost with the replaced objects.
+  /// A merged object is read back from the repository although a copy exists: otherwise, if the
+  /// disk had lost it, removing the replaced objects would lose their entries.
   @Test func mergedObjectIsReadFromTheRepository() throws {
     let first = try repository.back(up: many, cache: cache)
     let others = (0..<25).map { ("o\($0)", SeededBytes.some(seed: UInt64(50 + $0), count: 60)) }
@@ -207,8 +208,8 @@ struct WriterCacheTests {
     isFailing.set(false)
     let old = try indexes()
     #expect(old.count == 3, "neither of the two was removed")
-    // The same objects are merged once more, and this time the disk loses the written data. The new
-    // object is the merged one again, except that encryption gives it another name.
+    // The same objects are merged again, and this time the disk loses the written data. The merged
+    // object is the same as before, except that with encryption it has another name.
     let written = Mutex<ObjectPath?>(nil)
     let isLost = Flag()
     before { [memory] event in
@@ -235,11 +236,11 @@ struct WriterCacheTests {
     }
   }
 
-  /// The file operations, which only the cache uses: the repository is in memory.
+  /// The file operations. Only the cache uses them, since the repository is in memory.
   private static let filing = Set(SystemError.Operation.allCases)
     .subtracting([.startThread, .random])
 
-  /// Whichever call of the cache fails, the backup is made, and the next one works correctly.
+  /// Each call of the cache fails in turn: the backup succeeds, and so does the next one.
   @Test(arguments: [5, 28] as [Int32], [false, true])
   func failedCacheCallDoesNotFailABackup(_ number: Int32, failsRepeatedly: Bool) throws {
     var call = 0
@@ -263,7 +264,7 @@ struct WriterCacheTests {
     #expect(call > 15 && call < 500)
   }
 
-  /// Programs that share a cache at the same time only lose copies to each other.
+  /// Concurrent programs that share a cache can at most remove each other's copies.
   @Test func sessionsShareACache() throws {
     let first = try repository.back(up: many, cache: cache)
     let sessions = [
@@ -288,7 +289,7 @@ struct WriterCacheTests {
     try expectAll(snapshots, many + own)
   }
 
-  /// If the directory cannot be used, sessions read the repository as without a cache.
+  /// If the cache directory cannot be used, sessions read the repository as without a cache.
   @Test(arguments: ["others can write", "a file", "no name"])
   func unusableDirectoryIsIgnored(_ how: String) throws {
     switch how {

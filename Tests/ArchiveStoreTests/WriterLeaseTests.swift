@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A writer's lease is kept alive while the writer waits for something, such as a slow source.
+/// A writer's lease is kept alive while the writer waits, for example for a slow source.
 struct WriterLeaseTests {
   private let clock = LeaseClock()
 
@@ -33,7 +33,7 @@ struct WriterLeaseTests {
     #expect(touches(fixture) == first + 3)
   }
 
-  /// The writer does not store for hours what it cannot commit.
+  /// A writer must not continue for hours to store data that it cannot commit.
   @Test func aLostLeaseEndsTheNextStep() throws {
     let fixture = try PruneFixture()
     let session = try begin(fixture)
