@@ -7,12 +7,12 @@ import Testing
 
 @testable import RemoteStorage
 
-/// Ranges that are fetched ahead of their readers.
+/// Ranges that are prefetched for their readers.
 struct ExpectedRangesTests {
   private let memory = MemoryObjectStorage()
   private let bytes: [UInt8]
 
-  /// 12 MiB whose blocks differ.
+  /// 12 MiB in blocks that differ.
   init() {
     let block = (0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     var bytes: [UInt8] = []
@@ -28,7 +28,7 @@ struct ExpectedRangesTests {
     ObjectPath.root.appending("packs").appending(ByteString("p\(number)"))
   }
 
-  /// Neighbouring ranges with small gaps, of two objects.
+  /// Adjacent ranges with small gaps, in two objects.
   private func ranges(_ seed: UInt64) throws -> [ObjectRange] {
     for number in 0..<2 { try memory.save(bytes, as: path(number), by: .root) }
     var random = Seeded(seed)
@@ -80,8 +80,8 @@ struct ExpectedRangesTests {
     #expect(ranges.count > 40 && requests < 14, "\(requests) for \(ranges.count)")
   }
 
-  /// A reader in another order, one that reads more or stops early, and one that asks for what was
-  /// not expected get the right bytes as well, and nothing waits forever.
+  /// Reads in another order, repeated reads, reads that stop early, and reads of an unexpected
+  /// range also return the right bytes, and none waits forever.
   @Test(arguments: 2..<5 as Range<UInt64>) func anyOrderIsRight(seed: UInt64) throws {
     var random = Seeded(seed)
     let ranges = try ranges(seed)
@@ -98,7 +98,7 @@ struct ExpectedRangesTests {
     #expect(isRight(ranges[0], try load(ranges[0], storage)))
   }
 
-  /// Ranges that fit into the pieces that may be held are read once, whatever the order.
+  /// Ranges that fit into the pieces kept in memory are requested once, in any order.
   @Test func fewRangesAreHeldUntilTheyAreRead() throws {
     let ranges = try ranges(7)
     let storage = ReadAheadStorage(memory, connections: 2)
@@ -110,8 +110,8 @@ struct ExpectedRangesTests {
     #expect(requests < 10, "\(requests) for \(ranges.count)")
   }
 
-  /// A range that cannot be fetched is an error of its reader alone.
-  @Test func failuresAreThoseOfTheReader() throws {
+  /// If a range cannot be fetched, only its reader gets the error.
+  @Test func failuresAreReportedToTheirReaderOnly() throws {
     let ranges = try ranges(6)
     let storage = ReadAheadStorage(memory, connections: 2)
     try memory.remove(path(1))
@@ -126,8 +126,9 @@ struct ExpectedRangesTests {
     storage.expect([])
   }
 
-  /// Memory that is new to a process costs as much time as the copy of the bytes into it.
-  @Test func thePiecesOfOneReadTakeTheMemoryOfEarlierOnes() throws {
+  /// Memory that is new to a process costs as much time as copying the bytes into it, so buffers
+  /// are reused.
+  @Test func piecesReuseTheMemoryOfEarlierReads() throws {
     for number in 0..<6 { try memory.save(bytes, as: path(number), by: .root) }
     let storage = CapacityStorage(base: memory)
     let ranges = (0..<6).flatMap { number in
@@ -146,7 +147,7 @@ struct ExpectedRangesTests {
   }
 }
 
-/// Notes the capacities of the buffers that it reads into.
+/// Records the capacities of the buffers that it reads into.
 private final class CapacityStorage: ForwardingStorage {
   let base: any Storage
   let capacities = Mutex<[Int]>([])

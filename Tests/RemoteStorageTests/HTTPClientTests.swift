@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Requests to a server that answers as told.
+/// Requests to a server whose answers are given by rules.
 struct HTTPClientTests {
   private func client(
     _ change: (inout HTTPConfiguration) -> Void = { _ in }
@@ -47,7 +47,7 @@ struct HTTPClientTests {
     #expect(request.headers["accept-encoding"] == "identity")
   }
 
-  /// A buffer is not replaced by another one, and a new one gets its size at once.
+  /// The caller's buffer is reused, and a new one is allocated with the right size at once.
   @Test func answersAreReceivedInTheCallersMemory() throws {
     let text = String(repeating: "x", count: 600_000)
     let server = try StoreServer(#"[{"status": 200, "body": "\#(text)", "times": 0}]"#)
@@ -108,7 +108,7 @@ struct HTTPClientTests {
     _ = try client.send(request, into: &answer)
     let found = try storage.load(objectPath("a"), limit: 4 << 20)
     #expect(found == Array(bytes[1_000_000..<2_500_000]))
-    // A file that ends early is never sent as if it were whole.
+    // A file that turns out too short must not be stored as if it were complete.
     let short = S3Request(.put, key: "b", body: .file(file, offset: 2_000_000, count: 1_500_000))
     #expect(throws: S3Failure.self) { try client.send(short, into: &answer) }
   }
@@ -148,7 +148,7 @@ struct HTTPClientTests {
     #expect(try server.requests().map(\.target) == ["/from"])
   }
 
-  @Test func lostConnectionsAndTimeoutsAreTold() throws {
+  @Test func lostConnectionsAndTimeoutsAreReported() throws {
     let server = try StoreServer(
       """
       [{"path": "/drop", "drop": true}, {"path": "/cut", "status": 200, "body": "12345", "truncate": 2},
@@ -167,11 +167,12 @@ struct HTTPClientTests {
     let nobody = failure(client, HTTPRequest(.get, url: "http://127.0.0.1:1/"))
     #expect(nobody?.kind == .unreachable)
     let unknown = failure(client, HTTPRequest(.get, url: "http://no-such-host.invalid/"))
-    // Without a server for names there is no answer at all.
+    // Without a name server, there is no answer at all.
     #expect(unknown?.kind == .unreachable || unknown?.kind == .timedOut)
   }
 
-  /// A slow link carries the last bytes of a body after the system has taken them.
+  /// On a slow link, the last bytes of a body may still be in the system's buffers, so the answer
+  /// may take longer.
   @Test func theAnswerToABodyIsAwaitedLonger() throws {
     let server = try StoreServer(
       """
@@ -185,8 +186,8 @@ struct HTTPClientTests {
     #expect(failure(client { $0.bodyIdleTimeout = 1 }, later)?.kind == .timedOut)
   }
 
-  /// A host that sends a byte now and then is never idle.
-  @Test func aHostThatSendsTooFewBytesIsGivenUp() throws {
+  /// A host that sends a byte from time to time is never idle.
+  @Test func aHostThatSendsTooFewBytesTimesOut() throws {
     let body = String(repeating: "x", count: 5000)
     let server = try StoreServer(
       #"[{"path": "/drip", "status": 200, "body": "\#(body)", "drip": 0.02}]"#)
@@ -215,7 +216,7 @@ struct HTTPClientTests {
     }
     #expect(failure(client, HTTPRequest(.get, url: server.endpoint + "/late"))?.kind == .cancelled)
     #expect(Host.monotonicSeconds() - began < 10)
-    // Requests that begin later clean up.
+    // Later requests, which clean up, are not cancelled.
     var body: [UInt8] = []
     let request = HTTPRequest(.put, url: server.endpoint + "/bucket/x", body: .bytes([1]))
     #expect(try client.send(request, into: &body).status == 400)
@@ -263,7 +264,7 @@ struct HTTPClientTests {
     var body: [UInt8] = []
     let trusting = client { $0.authorities = ByteString(certificate) }
     #expect(try trusting.send(request, into: &body).status == 404)
-    // The name differs from that of the certificate.
+    // The certificate is for another name.
     let other = HTTPRequest(.get, url: "https://localhost:\(server.port)/bucket/x")
     #expect(failure(trusting, other)?.kind == .insecure)
     var options = testOptions()
@@ -273,7 +274,7 @@ struct HTTPClientTests {
     }
     #expect(found?.reason.hasPrefix("no secure connection to '127.0.0.1:") == true)
     #expect(found?.hint?.contains("AWS_CA_BUNDLE") == true)
-    // The settings of the AWS tools name the file.
+    // The file can also be named by the settings of the AWS tools.
     let keys = ["AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET"]
     try directory.write("[default]\nca_bundle = \(certificate)\n", at: ".aws/config")
     for more in [["AWS_CA_BUNDLE": certificate], ["HOME": directory.string]] {

@@ -2,7 +2,7 @@ import RemoteStorage
 import SystemIO
 import Testing
 
-/// The texts that name repositories.
+/// The texts that specify repositories.
 struct LocationTests {
   private func sftp(
     _ host: ByteString, _ path: ByteString, user: ByteString? = nil, port: Int? = nil
@@ -48,7 +48,7 @@ struct LocationTests {
     for (text, location) in table {
       #expect(try RepositoryLocation(parsing: text) == location, "\(text)")
       #expect(location.localPath == nil)
-      // The text of a location names the same location.
+      // The text of a location is parsed as the same location.
       #expect(try RepositoryLocation(parsing: location.text) == location, "\(location)")
     }
   }
@@ -65,7 +65,7 @@ struct LocationTests {
     }
   }
 
-  /// Texts that are refused, with a part of the hint.
+  /// Invalid texts, each with a part of the hint.
   static let bad: [(text: ByteString, hint: String)] = [
     ("", "'sftp://user@host/path'"),
     (" s3://bucket", "'./…'"), ("\t\nsftp:alias/x", "omit it"), (" ssh://host/x", "omit it"),
@@ -107,7 +107,7 @@ struct LocationTests {
     ("sftp://host/a\u{1}b", "'sftp://user@host/path'"),
   ]
 
-  @Test func aTypoIsRefusedWithWhatToWrite() {
+  @Test func aTypoIsRefusedWithTheRightForm() {
     for (text, hint) in Self.bad {
       let error = #expect(throws: OperationError.self, "\(text)") {
         try RepositoryLocation(parsing: text)
@@ -136,7 +136,7 @@ struct LocationTests {
       #expect(error.parts.subject?.description.contains("secret") == false)
       return
     }
-    // A port and a path with an '@' look the same as a password of digits with a slash.
+    // A port followed by a path with an '@' looks like a password of digits that contains a slash.
     #expect(location == sftp("user", "/secret@host", port: 12))
   }
 

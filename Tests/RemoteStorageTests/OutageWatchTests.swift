@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 @testable import RemoteStorage
 
-/// The reports of a store that does not answer.
+/// Reports about a store that does not answer.
 struct OutageWatchTests {
   private final class Events: Sendable {
     private let list = Mutex<[OutageWatch.Event]>([])
@@ -15,7 +15,7 @@ struct OutageWatchTests {
 
     func add(_ event: OutageWatch.Event) { list.withLock { $0.append(event) } }
 
-    /// Waits for at most a minute until there is a number of events.
+    /// Waits at most a minute until there are `count` events.
     func wait(for count: Int) {
       let limit = Host.monotonicSeconds() + 60
       while all.count < count, Host.monotonicSeconds() < limit { Host.pause(seconds: 0.005) }
@@ -28,7 +28,7 @@ struct OutageWatchTests {
     OutageWatch(of: "s3://bucket", delay: delay) { [events] in events.add($0) }
   }
 
-  /// Returns the reason of the outage that was reported, if one was, with its end.
+  /// Returns the reason of the only outage, which must have been reported with its end.
   private func reasonOfOutage() -> String? {
     guard events.all.count == 2, case .began(let reason) = events.all[0].kind,
       case .ended = events.all[1].kind, events.all.allSatisfy({ $0.location == "s3://bucket" })
@@ -50,14 +50,15 @@ struct OutageWatchTests {
     #expect(reasonOfOutage() == reason ?? "it has not answered for 0 seconds")
     guard case .ended(let seconds)? = events.all.last?.kind else { return }
     #expect(seconds >= 0.5)
-    // The next one is another.
+    // A second outage is reported separately.
     events.wait(for: 3)
     #expect(events.all.count == 3)
     watch.end()
   }
 
-  /// Nor is the time between requests, nor a request in which something is received.
-  @Test func aShortFailureIsNoOutage() {
+  /// Short failures, the time between requests, and a request during which something is received do
+  /// not count as an outage.
+  @Test func aShortFailureIsNotAnOutage() {
     let watch = watch(delay: 1)
     let end = Host.monotonicSeconds() + 1.5
     watch.begin()
@@ -71,7 +72,7 @@ struct OutageWatchTests {
     #expect(events.all == [])
   }
 
-  /// The time passes for the client when the outage is reported.
+  /// A clock that advances only after the outage has been reported.
   private func clock() -> RateLimit.Clock {
     let time = Mutex(0.0)
     return RateLimit.Clock(
@@ -91,7 +92,7 @@ struct OutageWatchTests {
     #expect(reasonOfOutage()?.contains("503") == true)
   }
 
-  /// A store that takes long to answer, and in the meantime answers nothing.
+  /// A store that takes long to answer, and sends nothing in the meantime.
   @Test func aSilentStoreIsReported() throws {
     let server = try StoreServer(#"[{"path": "a", "delay": 1}]"#)
     var options = testOptions()
@@ -107,7 +108,7 @@ struct OutageWatchTests {
     options.patience = 60
     options.outages = OutageWatch(of: "s3://bucket", delay: 0.02) { [events] event in
       events.add(event)
-      // The server is there again.
+      // The server is reachable again.
       server.state.withLock { $0.isDown = false }
     }
     let storage = try fixture.create(through: server.connector, options: options)

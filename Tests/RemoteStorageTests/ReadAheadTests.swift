@@ -6,14 +6,14 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Reading ahead in packs, and the requests of a repository on another host.
+/// Read-ahead in packs, and the number of requests to a repository on another host.
 struct ReadAheadTests {
   private let directory: TemporaryDirectory
   private let counts = TransferCounts()
 
   init() throws { directory = try TemporaryDirectory("ahead") }
 
-  /// A storage that is not a directory of this host.
+  /// A storage on another host.
   private final class Elsewhere: ForwardingStorage {
     let base: any Storage
     init(_ base: any Storage) { self.base = base }
@@ -32,7 +32,7 @@ struct ReadAheadTests {
     return counts.state.requests - before
   }
 
-  /// A pack of 1 MiB whose bytes differ, in a storage.
+  /// A pack of 1 MiB of varied bytes, in a storage.
   private func pack(in storage: any Storage) throws -> (path: ObjectPath, bytes: [UInt8]) {
     let bytes = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ ($0 >> 8)) }
     try storage.makeDirectories(["packs"], in: .root)
@@ -50,7 +50,7 @@ struct ReadAheadTests {
         #expect(read == Array(bytes[start..<(start + (8 << 10))]))
       }
     }
-    // The first range, the size, and one for the rest.
+    // The requests: the first range, the size, and the rest.
     #expect(forward == 3)
   }
 
@@ -63,12 +63,12 @@ struct ReadAheadTests {
         #expect(read == Array(bytes[start..<(start + (4 << 10))]))
       }
     }
-    // The last range, and one for the rest.
+    // The requests: the last range, and the rest.
     #expect(backward == 2)
   }
 
-  /// Trees are read from the end of a pack to its beginning, and not always one after the other.
-  @Test func aRangeAtTheBeginningIsReadUpToTheLastOne() throws {
+  /// Trees are read from the end of a pack to its beginning, but not always in strict order.
+  @Test func aRangeAtTheBeginningIsReadAheadToTheLastOne() throws {
     let storage = try storage()
     let (path, bytes) = try pack(in: storage)
     let made = try requests {
@@ -80,8 +80,8 @@ struct ReadAheadTests {
     #expect(made == 2)
   }
 
-  /// A pack that lost its end in the meantime still gives the ranges that it has.
-  @Test func aTruncatedPackGivesWhatItHas() throws {
+  /// If a pack has been truncated in the meantime, the ranges that still exist can be read.
+  @Test func aTruncatedPackReturnsTheRangesThatItHas() throws {
     let storage = try storage()
     let (path, bytes) = try pack(in: storage)
     _ = try storage.load(path, offset: (1 << 20) - 100, count: 100)
@@ -96,7 +96,7 @@ struct ReadAheadTests {
     let (path, _) = try pack(in: storage)
     _ = try storage.load(path, offset: 100, count: 200)
     #expect(counts.state.received == 200)
-    // A range that the pack does not have is damage, also where ahead would be read.
+    // A range beyond the end of the pack is damage, even if it would be read ahead.
     #expect(throws: StoreError.self) { try storage.load(path, offset: (1 << 20) - 5, count: 6) }
     let other = try #require(ObjectPath("repository"))
     try storage.save([1, 2, 3], as: other, by: .root)
@@ -116,7 +116,7 @@ struct ReadAheadTests {
     #expect(throws: StoreError.self) { try storage.load(path, offset: 0, count: 10) }
   }
 
-  /// Bytes that turn out to be wrong are asked for again.
+  /// After bytes turn out to be wrong, they are requested again.
   @Test func forgottenReadsAreMadeAgain() throws {
     let storage = try storage()
     let (path, bytes) = try pack(in: storage)
@@ -173,7 +173,7 @@ struct ReadAheadTests {
     #expect(try storage.list(index) == ["a", "b", "c"])
   }
 
-  /// A writer never relies on what was listed before its lease.
+  /// A writer must not rely on a listing that was made before its lease.
   @Test func aListingAheadIsNotUsedAfterAChange() throws {
     let storage = try #require(try storage() as? ReadAheadStorage)
     let index = try directory(in: storage)
@@ -187,7 +187,7 @@ struct ReadAheadTests {
     for change in changes {
       let before = counts.state.requests
       storage.listAhead([index])
-      // The thread that lists ahead may begin late on a busy machine.
+      // On a busy machine, the thread that lists ahead may start late.
       for _ in 0..<10_000 where counts.state.requests == before { Host.pause(seconds: 0.001) }
       #expect(counts.state.requests == before + 1)
       try change(storage)
@@ -206,8 +206,8 @@ struct ReadAheadTests {
       program: "test")
   }
 
-  /// Stores directories with many long names, a pack of them in each of two runs, and returns the
-  /// tree of all.
+  /// Stores directories with many long names, in two runs that write a pack of them each. Returns
+  /// the tree of all directories.
   private func manyTrees(in storage: any Storage) throws -> TreeReference {
     var random = Seeded(11)
     var directories: [TreeEntry] = []
@@ -237,8 +237,8 @@ struct ReadAheadTests {
     return entries
   }
 
-  /// All trees, which are in two packs, cost two requests at once, and those that exceed the limit
-  /// are not fetched unless they are read.
+  /// All trees are in two packs and are fetched with one request for each. If the trees exceed the
+  /// limit, they are not prefetched.
   @Test func treesThatAreExpectedAreFetchedAtOnce() throws {
     let storage = try storage()
     _ = try Repository.create(in: storage, program: "test")
@@ -263,7 +263,7 @@ struct ReadAheadTests {
     #expect(set.treeFrames(limit: UInt64(size))?.count ?? 0 > 4)
   }
 
-  /// The requests of the parts of commands, with the caches of the host.
+  /// The requests of the steps of commands, with the host's caches.
   @Test func aRepositoryOnAnotherHostNeedsFewRequests() throws {
     let storage = try storage()
     _ = try Repository.create(in: storage, program: "test")
@@ -271,7 +271,7 @@ struct ReadAheadTests {
       IndexCache(directory: directory.path.appending("indexes"), isEncrypted: false),
       SnapshotHeadCache(directory: directory.path.appending("heads"))
     )
-    // Twelve runs: as many index objects and snapshots, and packs in several directories.
+    // Twelve runs leave twelve index objects and snapshots, and packs in several directories.
     for run in 0..<12 {
       let repository = try Repository.open(storage)
       let session = try repository.beginWriting(cache: indexes)
@@ -285,7 +285,7 @@ struct ReadAheadTests {
     let opened = try requests { _ = try Repository.open(storage) }
     #expect(opened == 1)
     let repository = try Repository.open(storage)
-    // The host knows the heads of its own snapshots, and those that it listed before.
+    // The host caches the heads of its own snapshots, and of those that it has listed before.
     _ = try repository.heads(cache: heads)
     let listed = try requests { _ = try repository.heads(cache: heads) }
     #expect(opened + listed <= 3)

@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Real stores of objects, as far as they are installed.
+/// Real object stores, if installed.
 @Suite(.serialized) struct RealStoreTests {
   private func storage(
     _ lab: StoreLab, bucket: String, prefix: ByteString = "r", keys: (String, String)? = nil,
@@ -18,7 +18,7 @@ import Testing
     return try testStorage(lab.endpoint, bucket: bucket, prefix: prefix, options)
   }
 
-  /// Makes a bucket with a new name, in which each version is locked for a day if it is to be.
+  /// Creates a bucket with a new name, in which each version is locked for a day if `isLocked`.
   private func makeBucket(_ lab: StoreLab, isLocked: Bool = false) throws -> String {
     let name = "sandboxctl-" + Host.randomHex(bytes: 6)
     let settings = S3Settings { variable in
@@ -46,7 +46,7 @@ import Testing
     return name
   }
 
-  /// Runs all requirements, each below a prefix of its own, and those of large objects.
+  /// Runs all requirements, each below a separate prefix, and those of large objects.
   private func check(_ lab: StoreLab, _ bucket: String) throws {
     for (number, requirement) in StorageConformance.all.enumerated() {
       let storage = try storage(lab, bucket: bucket, prefix: ByteString("c/\(number)"))
@@ -66,9 +66,9 @@ import Testing
     try storage.remove(large)
   }
 
-  /// Checks what the store says about keys and buckets that are not there.
+  /// Checks the errors for wrong keys and missing buckets.
   ///
-  /// - Parameter hasUnknown: whether the store tells an unknown key from a wrong secret.
+  /// - Parameter hasUnknown: whether the store distinguishes an unknown key from a wrong secret.
   private func checkErrors(_ lab: StoreLab, _ bucket: String, hasUnknown: Bool = true) throws {
     let wrong = failure {
       try storage(lab, bucket: bucket, keys: (lab.accessKey, "wrong")).touch(objectPath("a"))
@@ -112,9 +112,9 @@ import Testing
     try checkClock(lab, bucket)
   }
 
-  /// The content that is replaced or removed in a bucket with object lock stays as a version.
+  /// In a bucket with object lock, replaced or removed content is kept as a version.
   @Test(.enabled(if: StoreLab.ceph != nil), arguments: [false, true])
-  func cephKeepsWhatIsLocked(isLocked: Bool) throws {
+  func cephKeepsLockedVersions(isLocked: Bool) throws {
     let lab = try #require(StoreLab.ceph)
     let storage = try storage(lab, bucket: makeBucket(lab, isLocked: isLocked))
     _ = try Repository.create(in: storage, program: "test")
@@ -139,9 +139,9 @@ import Testing
     try checkClock(lab, bucket)
   }
 
-  /// moto compares signatures of requests without encoded parameters only: it refuses those that
-  /// AWS's own library makes for a listing with a slash in its prefix. Objects are compared, and
-  /// policies.
+  /// moto verifies signatures only for requests without encoded parameters: for a listing with a
+  /// slash in its prefix, it refuses even those of AWS's own library. So this tests requests for
+  /// objects, and policies.
   @Test(.enabled(if: StoreLab.moto != nil)) func motoAcceptsSignaturesAndAppliesPolicies() throws {
     let lab = try #require(StoreLab.moto)
     let bucket = try makeBucket(lab)

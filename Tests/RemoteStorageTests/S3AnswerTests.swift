@@ -4,13 +4,13 @@ import RemoteStorage
 import SystemIO
 import Testing
 
-/// The XML answers of stores, also of hostile ones.
+/// The XML answers of stores, including hostile ones.
 struct S3AnswerTests {
   private func listing(_ text: String) throws(S3Failure.Words) -> S3Listing {
     try S3Listing(reading: Array(text.utf8))
   }
 
-  /// An answer of Ceph, with the declaration and the namespace.
+  /// An answer from Ceph, with the XML declaration and the namespace.
   private static let ceph = """
     <?xml version="1.0" encoding="UTF-8"?><ListBucketResult \
     xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><Prefix>a</Prefix>\
@@ -107,7 +107,7 @@ struct S3AnswerTests {
   }
 
   @Test func skewedClocksAreSeenAlsoWithoutABody() {
-    // 2001-09-09T01:46:40Z is the local time.
+    // The local time is 2001-09-09T01:46:40Z.
     let date = [(name: "date", value: "Sun, 09 Sep 2001 02:06:40 GMT")]
     #expect(refusal(403, "", date).isSkewed)
     #expect(!refusal(404, "", date).isSkewed)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RemoteStorage
 
-/// Credentials of the environment, of the AWS files, and of commands.
+/// Credentials from the environment, from the AWS files, and from commands.
 struct S3CredentialTests {
   private let directory: TemporaryDirectory
 
@@ -126,7 +126,7 @@ struct S3CredentialTests {
     """
   }
 
-  /// Keys that are short-lived from the beginning are used for half of their time.
+  /// Keys that are valid for a short time only are used for half of it.
   @Test func shortLivedKeysAreUsedSeveralTimes() throws {
     let calls = directory.string + "/calls"
     try writeCommand("echo x >> '\(calls)'; " + json("s1"))
@@ -137,7 +137,7 @@ struct S3CredentialTests {
       now.withLock { $0.seconds += 30 }
     }
     #expect(try directory.read("calls").count == 2)
-    // 80 seconds before the end.
+    // 80 seconds before the keys expire.
     _ = try source.current()
     #expect(try directory.read("calls").count == 4)
   }
@@ -150,18 +150,18 @@ struct S3CredentialTests {
     for _ in 0..<3 { #expect(secret(try source.current()) == "s1") }
     #expect(try directory.read("calls").count == 2)
     #expect(try source.current().token == "t")
-    // Four minutes before the end.
+    // Four minutes before the keys expire.
     now.withLock { $0.seconds += 56 * 60 }
     try writeCommand("echo x >> '\(calls)'; " + json("s2", "2026-11-28T14:00:00Z"))
     #expect(secret(try source.current()) == "s2")
     #expect(try directory.read("calls").count == 4)
-    // Refused by the store.
+    // After the store has refused the keys.
     source.discard(try source.current())
     _ = try source.current()
     #expect(try directory.read("calls").count == 6)
   }
 
-  @Test func failingCommandIsNoErrorWhileTheKeysAreValid() throws {
+  @Test func failingCommandIsNotAnErrorWhileTheKeysAreValid() throws {
     try writeCommand(json("s1"))
     let now = Mutex(try #require(Timestamp(rfc3339: "2026-11-28T11:58:00Z")))
     let source = source(profile: "job") { now.withLock { $0 } }

@@ -3,7 +3,7 @@ import RemoteStorage
 import SystemIO
 import Testing
 
-/// The URLs of buckets, and the waits between attempts.
+/// The URLs of buckets, and the pauses between attempts.
 struct S3EndpointTests {
   private func url(
     _ bucket: String, _ server: String? = nil, _ isPathStyle: Bool? = nil,
@@ -21,7 +21,7 @@ struct S3EndpointTests {
       try url("photos", region: "cn-north-1")
         == "https://photos.s3.cn-north-1.amazonaws.com.cn" + end)
     #expect(try url("photos", nil, true) == "https://s3.eu-west-1.amazonaws.com/photos" + end)
-    // The certificate of AWS does not cover names with a dot.
+    // The certificate of AWS does not match names with a dot.
     #expect(try url("my.photos") == "https://s3.eu-west-1.amazonaws.com/my.photos" + end)
     #expect(try url("photos", "https://Store.example/") == "https://store.example/photos" + end)
     #expect(
@@ -67,7 +67,7 @@ struct S3EndpointTests {
     #expect(policy.pause(after: 1_000_000, jitter: 0.5) == 7.5)
   }
 
-  /// Buckets of the same name in two partitions of AWS are two buckets.
+  /// Two buckets of the same name in different partitions of AWS are different buckets.
   @Test func serversOfAPartitionAreOne() {
     func server(_ endpoint: String, region: String = "eu-west-1") -> String? {
       S3Location(bucket: "bucket", prefix: "", endpoint: endpoint, region: region).server

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The errors for a user if something is wrong with the endpoint, the bucket or the credentials.
+/// The errors shown to the user if the endpoint, the bucket or the credentials are wrong.
 struct S3ErrorTests {
   private static let secrets = ["ACCESSKEYID", "TOPSECRETKEY", "SESSIONTOKEN"]
 
@@ -20,7 +20,7 @@ struct S3ErrorTests {
     return options
   }
 
-  /// Returns the error of reading an object, after checks that hold for every error.
+  /// Returns the error of reading an object, and checks the properties that every error must have.
   private func error(
     _ rule: String,
     _ body: (S3Storage) throws -> Void = { _ = try $0.load(objectPath("a"), limit: 9) }
@@ -53,8 +53,8 @@ struct S3ErrorTests {
     #expect(unknown.reason == "the store does not know the access key ID")
   }
 
-  /// An object that a proxy compresses would otherwise look damaged.
-  @Test func compressedAnswersAreNoDamage() throws {
+  /// Without this check, an object that a proxy has compressed would look damaged.
+  @Test func compressedAnswersAreNotDamage() throws {
     let found = try error(
       #""status": 200, "headers": {"Content-Encoding": "gzip"}, "body": "abc""#)
     #expect(found.reason.contains("compresses its responses (gzip)"), "\(found)")
@@ -95,7 +95,7 @@ struct S3ErrorTests {
     }
   }
 
-  @Test func webPagesAreNoStore() throws {
+  @Test func webPagesAreNotAStore() throws {
     let page =
       #""headers": {"Content-Type": "text/html"}, "body": "<!DOCTYPE html><html>hi</html>""#
     for body in [
@@ -147,13 +147,13 @@ struct S3ErrorTests {
     #expect(range.reason.hasSuffix("ignores ranges"))
   }
 
-  /// Other bytes of an object than those that were asked for are no damage to it.
+  /// If a server returns other bytes of an object than requested, the object is not damaged.
   @Test(arguments: [
     (#""status": 200, "body": "123456789""#, UInt64(0)),
     (#""status": 200, "body": "123456789""#, 3),
     (#""status": 206, "body": "123456789""#, 3),
     (#""status": 206, "body": "12", "headers": {"Content-Range": "bytes 0-1/9"}"#, 3),
-  ]) func serversThatIgnoreRangesAreNoDamage(answer: String, offset: UInt64) throws {
+  ]) func serversThatIgnoreRangesAreNotDamage(answer: String, offset: UInt64) throws {
     let found = try error(answer) {
       _ = try $0.load(objectPath("a"), offset: offset, count: 2)
     }
@@ -185,7 +185,7 @@ struct S3ErrorTests {
   }
 }
 
-/// Times in the form of headers.
+/// Times in the form used in headers.
 private enum HTTPDateText {
   static func text(secondsAgo: Double) -> String {
     let formatter = DateFormatter()

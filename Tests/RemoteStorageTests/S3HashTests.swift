@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The hashes of bodies, by which a store refuses those that were damaged on their way.
+/// The hashes of bodies, with which a store detects damage in transit.
 struct S3HashTests {
   private let store: FaultStore
   private let storage: S3Storage
@@ -17,7 +17,7 @@ struct S3HashTests {
     storage = try testStorage(store.endpoint, options)
   }
 
-  /// Puts objects, and returns the requests for these, and for the probe.
+  /// Puts objects, and returns the requests for them and for the probe.
   private func put(
     _ objects: [[UInt8]]
   ) throws -> (bodies: [FaultStore.Request], probes: [FaultStore.Request]) {
@@ -73,7 +73,7 @@ struct S3HashTests {
     #expect(requests.probes.map(\.method) == ["PUT"])
   }
 
-  /// A body that was damaged on its way is refused and sent again, without its MD5 also.
+  /// A body that was damaged in transit is refused and sent again, still without an MD5.
   @Test func damagedBodiesAreSentAgain() throws {
     try store.setRules(
       #"[{"path": "/packs/0", "status": 400, "body": "<Error><Code>XAmzContentSHA256Mismatch</Code></Error>"}]"#

@@ -5,21 +5,22 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Directories of a bucket that are listed together: as one by one, by fewer requests, also if a
-/// store has thousands of other objects between them or does not know where to begin.
+/// Several directories of a bucket that are listed together: the result is the same as one by one,
+/// with fewer requests, even if there are thousands of other objects between them or the store
+/// ignores where a listing should begin.
 struct S3RangeListingTests {
   private func directories(_ names: [String]) throws -> [ObjectPath] {
     try names.map { try objectPath($0) }
   }
 
-  /// Returns the objects that are listed together, in the order in which they are reported.
+  /// Returns the objects of directories listed together, in the order in which they are reported.
   private func together(_ storage: S3Storage, _ names: [String]) throws -> [String] {
     var found: [String] = []
     try storage.forEachObject(belowAny: directories(names)) { path, _ in found.append("\(path)") }
     return found
   }
 
-  /// Returns the objects of directories that are listed one by one.
+  /// Returns the objects of directories listed one by one.
   private func oneByOne(_ storage: S3Storage, _ names: [String]) throws -> [String] {
     var found: [String] = []
     for directory in try directories(names) {
@@ -32,7 +33,7 @@ struct S3RangeListingTests {
     for name in names { try storage.touch(objectPath(name)) }
   }
 
-  /// Returns the listings that a server has answered, after those counted before.
+  /// Returns the number of listings that a server answers during `body`.
   private func listings(_ server: StoreServer, _ body: () throws -> Void) throws -> Int {
     let before = try server.requests().count { $0.target.contains("list-type") }
     try body()
@@ -55,15 +56,15 @@ struct S3RangeListingTests {
     let count = try listings(server) { listed = try together(storage, names) }
     #expect(listed == ["pins/1", "pins/2/deep", "snapshots/4", "snapshots/5"])
     #expect(count == 1)
-    // Empty directories, directories in others, and the same one twice.
+    // Empty directories, a directory within another one, and a duplicate.
     #expect(try together(storage, ["none", "zzz", "pins"]) == ["pins/1", "pins/2/deep"])
     #expect(try together(storage, ["pins/2", "pins", "pins"]) == ["pins/1", "pins/2/deep"])
     #expect(try together(storage, ["zzz", "none"]).isEmpty)
     #expect(try together(storage, []).isEmpty)
   }
 
-  /// Pages of 1,000 keys, of which most are of another program, cost no more than separate
-  /// listings.
+  /// If there are pages of 1,000 keys that mostly belong to other programs, listing together costs
+  /// no more requests than listing separately.
   @Test(arguments: [(2, 1500, 3), (1100, 3, 3), (1100, 1500, 1100)])
   func pagesOfOtherObjectsAreSkipped(pins: Int, others: Int, snapshots: Int) throws {
     let server = try StoreServer()
@@ -78,7 +79,8 @@ struct S3RangeListingTests {
     #expect(count <= most, "\(count) of \(most)")
   }
 
-  /// A store that ignores where to begin is asked once, and then for one directory after another.
+  /// If a store ignores where a listing should begin, this is noticed once, and from then on
+  /// directories are listed one by one.
   @Test func aStoreThatBeginsElsewhereIsListedOneByOne() throws {
     let server = try StoreServer(
       #"[{"query": "start-after", "status": 200, "times": 0, "#
@@ -104,10 +106,10 @@ struct S3RangeListingTests {
     return "<ListBucketResult>\(more ?? "")\(objects.joined())</ListBucketResult>"
   }
 
-  /// The listing ends, and no object is reported twice, whatever a store answers.
-  @Test func listingsThatLieEndWithAnError() throws {
+  /// Whatever a store answers, the listing ends and reports no object twice.
+  @Test func inconsistentListingsEndWithAnError() throws {
     for (body, words) in [
-      // The same page without end, in a directory.
+      // The same page of a directory, repeated endlessly.
       (Self.page(["pins/1"], next: "t"), "lists 'some/place/pins/1' after 'some/place/pins/1'"),
       (Self.page([], next: "t"), "lists empty pages without end"),
     ] {
@@ -117,8 +119,8 @@ struct S3RangeListingTests {
       let found = failure { _ = try together(storage, ["pins", "snapshots"]) }
       #expect(found?.reason.contains(words) == true, "\(String(describing: found))")
     }
-    // Pages that always end between the directories: the second listing begins before its
-    // beginning.
+    // Pages that always end between the directories, so that the second listing begins before its
+    // directory.
     let server = try StoreServer(
       #"[{"query": "list-type", "status": 200, "times": 0, "#
         + #""body": "\#(Self.page(["pins/1", "q/1"], next: "t"))"}]"#)
@@ -130,7 +132,7 @@ struct S3RangeListingTests {
     #expect(try server.requests().count == 3)
   }
 
-  /// Keys of a page that are not in order are of the right directory nevertheless.
+  /// If the keys of a page are not sorted, they are still assigned to the right directories.
   @Test func pagesWithoutOrderAreRead() throws {
     let server = try StoreServer(
       #"[{"query": "list-type", "status": 200, "times": 0, "#

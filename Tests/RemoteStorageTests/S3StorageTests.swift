@@ -7,9 +7,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A storage on a server in memory that answers as S3.
+/// The storage on an in-memory server that answers like S3.
 struct S3StorageTests {
-  /// Each with a prefix of its own.
+  /// Each storage has a separate prefix.
   @Test func meetsTheRequirementsOnAllStorages() throws {
     let server = try StoreServer()
     for (number, requirement) in StorageConformance.all.enumerated() {
@@ -87,13 +87,13 @@ struct S3StorageTests {
         by: objectPath("lease"))
     }
     #expect(found?.errorCode == .permissionDenied)
-    // After that it only looks whether an earlier attempt has stored the object.
+    // Later requests only check whether an earlier attempt has stored the object.
     #expect(try server.requests().last { $0.method != "GET" }?.method == "DELETE")
     #expect(try storage.status(objectPath("packs/large")) == nil)
   }
 
-  /// The completion was done, but its answer is lost: the repeated request finds no upload.
-  @Test func lostAnswerToACompletedUploadIsNoError() throws {
+  /// The upload was completed, but the answer was lost: the repeated request finds no upload.
+  @Test func lostAnswerToACompletedUploadIsNotAnError() throws {
     let server = try StoreServer(
       #"[{"method": "POST", "query": "uploadId", "done": true, "drop": true}]"#)
     var options = testOptions()
@@ -133,7 +133,7 @@ struct S3StorageTests {
       <Code>InternalError</Code></Error><Error><Key>some/place/c</Key><Code>SlowDown</Code></Error>
       <Error><Key>some/place/a</Key><Code>X</Code></Error></DeleteResult>"}
     """#,
-  ]) func objectsThatAreLeftAreRemovedOneByOne(rule: String) throws {
+  ]) func remainingObjectsAreRemovedOneByOne(rule: String) throws {
     let server = try StoreServer("[\(rule.replacing("\n", with: " "))]")
     let storage = try testStorage(server.endpoint)
     for name in ["a", "b", "c"] { try storage.touch(objectPath(name)) }
@@ -190,8 +190,9 @@ struct S3StorageTests {
     #expect(try server.requests().count >= 5)
   }
 
-  /// A store that lets no object be replaced refuses the attempt after one whose answer was lost.
-  @Test(arguments: [3, 5 << 20]) func refusalsAfterALostAnswerAreNoError(size: Int) throws {
+  /// A store that does not allow objects to be replaced refuses the attempt after one whose answer
+  /// was lost.
+  @Test(arguments: [3, 5 << 20]) func refusalsAfterALostAnswerAreNotErrors(size: Int) throws {
     let server = try StoreServer(
       #"[{"method": "PUT", "path": "packs/a", "done": true, "drop": true}, "#
         + #"{"method": "PUT", "path": "packs/", "status": 403, "times": 0}]"#)
@@ -199,7 +200,7 @@ struct S3StorageTests {
     let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
     try storage.save(bytes, as: objectPath("packs/a"), by: objectPath("lease"))
     #expect(try storage.load(objectPath("packs/a"), limit: size) == bytes)
-    // An object with other bytes, and none.
+    // This does not apply if the object has other bytes or does not exist.
     for (name, other) in [("packs/a", bytes.reversed()), ("packs/b", bytes)] {
       let found = failure {
         try storage.save(Array(other), as: objectPath(name), by: objectPath("lease"))
@@ -208,8 +209,8 @@ struct S3StorageTests {
     }
   }
 
-  /// A store that answers again after an outage may begin with errors: these are counted by
-  /// themselves.
+  /// A store that recovers from an outage may first answer with errors, which are counted
+  /// separately.
   @Test func errorsAfterAnOutageAreNotTheLastAttempt() throws {
     let server = try StoreServer(
       #"[{"path": "late", "drop": true, "times": 20}, {"path": "late", "status": 503, "times": 3}]"#
@@ -220,8 +221,8 @@ struct S3StorageTests {
     #expect(try storage.status(objectPath("late")) != nil)
   }
 
-  /// A store that restarts, or a proxy before it, answers all requests with errors for minutes:
-  /// that is waited for as a lost connection is.
+  /// If a store or a proxy in front of it restarts, all requests fail for minutes: the client waits
+  /// as for a lost connection.
   @Test(arguments: [429, 500, 502, 503, 504]) func aStoreThatRestartsIsWaitedFor(
     status: Int
   ) throws {
@@ -233,7 +234,7 @@ struct S3StorageTests {
     #expect(try server.requests().count > 40)
   }
 
-  /// It is waited for as long as for a lost connection, and only if it has answered before.
+  /// The client waits as long as for a lost connection, and only if the store has answered before.
   @Test(arguments: [0, 1]) func aStoreThatStaysAwayIsAnError(answered: Int) throws {
     let server = try StoreServer(#"[{"status": 503, "skip": \#(answered), "times": 0}]"#)
     var options = testOptions()
@@ -245,7 +246,7 @@ struct S3StorageTests {
     #expect(found?.reason.contains("(after 8 attempts)") == (answered == 0))
   }
 
-  /// An object that the store alone fails to send is not waited for.
+  /// The client does not wait if only one object cannot be read.
   @Test func anObjectThatIsNeverSentIsAnError() throws {
     let server = try StoreServer(#"[{"path": "place/a", "status": 503, "times": 0}]"#)
     let storage = try testStorage(server.endpoint)
@@ -253,7 +254,7 @@ struct S3StorageTests {
     let found = failure { _ = try storage.load(objectPath("a"), limit: 3) }
     #expect(found?.reason.contains("(after 8 attempts)") == true)
     #expect(found?.description.contains("'a' in the repository") == true)
-    // With the question whether the store answers another request.
+    // The last request checks whether the store answers other requests.
     #expect(try server.requests().count == 1 + 8 + 1)
   }
 
@@ -271,7 +272,7 @@ struct S3StorageTests {
     #expect(answered?.reason.contains("ServiceUnavailable (status 503)") == true)
     #expect(answered?.reason.contains("(after 3 attempts)") == true)
     #expect(try server.requests().count == 5)
-    // Once the store has answered, a lost connection is waited for.
+    // Once the store has answered, the client waits for a lost connection.
     #expect(failure { try storage.touch(objectPath("b")) } != nil)
     #expect(try server.requests().count > 8)
   }
@@ -290,7 +291,7 @@ struct S3StorageTests {
     #expect(failure { try storage.touch(objectPath("a")) }?.code == .interrupted)
   }
 
-  /// After a stop the program tries to clean up, but does not wait for a store that cannot.
+  /// After a stop, the program tries to clean up, but does not wait for a store that fails.
   @Test func cleaningUpAfterAStopIsShort() throws {
     let server = try StoreServer(
       #"[{"status": 503, "times": 0, "headers": {"Retry-After": "50"}}]"#)
@@ -322,7 +323,7 @@ struct S3StorageTests {
     #expect(try storage.currentVersion(of: path) == nil)
     #expect(try storage.load(path, version: "v 1", limit: 3) == Array("old".utf8))
     try storage.remove(path, version: "v 1")
-    // A lock in governance mode ends for those who may bypass it.
+    // A lock in governance mode can be bypassed with the right permission.
     try storage.remove(path, version: "v2")
     #expect(failure { try storage.remove(path, version: "v3") }?.errorCode == .permissionDenied)
     let bypassed = try server.requests().compactMap {
@@ -347,7 +348,6 @@ struct S3StorageTests {
     try storage.touch(objectPath("a"))
   }
 
-  /// A new directory, object or lease whose put had its effect twice is the same.
   @Test func listingsAreRequestedPageByPage() throws {
     let server = try StoreServer(#"[{"query": "continuation-token", "status": 500}]"#)
     let storage = try testStorage(server.endpoint)
@@ -371,7 +371,7 @@ struct S3StorageTests {
       "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>",
       "lists empty pages without end"
     ),
-  ]) func listingsThatLieAreRefused(content: String, words: String) throws {
+  ]) func inconsistentListingsAreRefused(content: String, words: String) throws {
     let server = try StoreServer(
       #"[{"query": "list-type", "status": 200, "times": 0, "#
         + #""body": "<ListBucketResult>\#(content)</ListBucketResult>"}]"#)

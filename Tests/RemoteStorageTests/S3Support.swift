@@ -17,14 +17,14 @@ func failure(_ body: () throws -> Void) -> StoreError? {
   }
 }
 
-/// A server of objects in memory (Programs/store.py), which answers as S3 or as rules say. It ends
-/// with this value, and when the tests end.
+/// An in-memory object store (Programs/store.py) that answers like S3, or as rules specify. It ends
+/// when this value is released, or when the tests end.
 final class StoreServer: Sendable {
   /// The port on 127.0.0.1.
   let port: Int
   private let process: BoundProcess
 
-  /// Starts a server with rules as JSON.
+  /// Starts a server with rules in JSON.
   init(_ rules: String = "[]", certificate: (certificate: String, key: String)? = nil) throws {
     let directory = try TemporaryDirectory("store")
     try directory.write(rules, at: "rules.json")
@@ -39,7 +39,7 @@ final class StoreServer: Sendable {
   /// The URL of the server.
   var endpoint: String { "http://127.0.0.1:\(port)" }
 
-  /// Makes empty objects, whose keys are a prefix and a number.
+  /// Creates empty objects whose keys consist of a prefix and a number.
   func fill(_ prefix: String, count: Int) throws {
     let answer = try process.ask(#"{"do": "fill", "prefix": "\#(prefix)", "count": \#(count)}"#)
     #expect(answer == "{}")
@@ -51,7 +51,7 @@ final class StoreServer: Sendable {
     let target: String
     let headers: [String: String]
     let size: Int
-    /// The port of the client, which tells connections apart.
+    /// The client's port, which identifies the connection.
     let connection: Int
   }
 
@@ -66,7 +66,7 @@ final class StoreServer: Sendable {
   }
 }
 
-/// The settings of a storage for tests: fast retries, no proxy, the keys of a fictitious user.
+/// The options of a storage in tests: fast retries, no proxy, and the keys of a fictitious user.
 func testOptions(
   _ environment: [String: String] = [
     "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET",

@@ -7,12 +7,12 @@ import Testing
 @testable import ArchiveStore
 @testable import RemoteStorage
 
-/// The number of times that a program waits for a store: on a link with a delay these are the cost
-/// of a short command, whatever the number of requests that are made at the same time.
+/// The number of round trips to a store: on a link with latency they determine the time of a short
+/// command, whatever the number of concurrent requests.
 struct S3WaitTests {
-  /// Holds each request back until all that are expected to be made at the same time have begun. A
-  /// program that waits for one of them before it makes another waits for a minute, and is found
-  /// out.
+  /// Delays each request until all requests that should be concurrent have begun. If a program
+  /// waits for the answer to one of them before it makes another, the test waits for a minute and
+  /// fails.
   private final class Flights: Sendable {
     private struct State {
       var rest: [Int]
@@ -22,16 +22,16 @@ struct S3WaitTests {
 
     private let state: Mutex<State>
 
-    /// - Parameter counts: the requests of each flight.
+    /// - Parameter counts: the number of requests in each flight.
     init(_ counts: [Int] = []) { state = Mutex(State(rest: counts)) }
 
-    /// Expects other flights.
+    /// Sets the expected flights.
     func expect(_ counts: [Int]) { state.withLock { $0 = State(rest: counts) } }
 
-    /// Whether all flights were complete, and no request followed.
+    /// Whether all flights were complete, and no further request was made.
     var areComplete: Bool { state.withLock { $0.rest.isEmpty && $0.arrived == 0 && !$0.isLate } }
 
-    /// Waits until the flight of a request is complete.
+    /// Waits until the flight that a request belongs to is complete.
     func begin() {
       let number = state.withLock { state -> Int in
         state.arrived += 1
@@ -88,7 +88,7 @@ struct S3WaitTests {
     #expect(error?.subject.contains("a/2") == true, "\(String(describing: error))")
   }
 
-  /// A snapshot with one file, of which this host has a copy of the index.
+  /// Backs up one file, and returns the snapshot. The index is in the cache.
   private func backUp(
     _ bytes: [UInt8], cache: IndexCache
   ) throws -> (stored: StoredSnapshot, content: Content) {
@@ -107,14 +107,14 @@ struct S3WaitTests {
     return (try session.finish(snapshot), content)
   }
 
-  /// The requests of a restore, as the program makes them.
+  /// The requests of a restore, in the same order as in the program.
   @Test func aRestoreWaitsForFewAnswers() throws {
     let cache = IndexCache(directory: directory.path.appending("cache"), isEncrypted: false)
     var random = Seeded(3)
     let bytes = random.bytes(1000)
     let (stored, content) = try backUp(bytes, cache: cache)
-    // The settings, two listings, and a connection for later; two signs of the lease, the snapshot,
-    // and the trees; both listings again; data; the end of the lease.
+    // The flights: the settings, two listings and a connection for later use; two signs of the
+    // lease, the snapshot and the trees; both listings again; the data; the release of the lease.
     flights.expect([4, 4, 2, 1, 1])
     try restore(stored, content, cache: cache) { #expect($0 == bytes) }
     #expect(flights.areComplete)

@@ -7,13 +7,15 @@ import Testing
 @testable import ArchiveStore
 @testable import RemoteStorage
 
-/// Connections that are lost at every point: what was in progress continues, exactly once.
+/// Connections that are lost at any point: the operation in progress continues, and takes effect
+/// exactly once.
 @Suite(.enabled(if: SFTPFixture.isInstalled)) struct SFTPFaultTests {
   private let fixture: SFTPFixture
 
   init() throws { fixture = try SFTPFixture() }
 
-  /// A thread that sends without taking answers loses none: its mailbox holds a limited number.
+  /// A thread that sends many requests before it reads the answers loses none of them, although its
+  /// mailbox is limited.
   @Test func noAnswerIsDropped() throws {
     let storage = try fixture.make("answers")
     var (kept, most) = (0, 0)
@@ -31,7 +33,8 @@ import Testing
     #expect(kept == 200 && most <= SFTPConnection.window, "\(kept) answers, \(most) pending")
   }
 
-  /// Runs steps with the connection lost at each of their requests, before and after it was done.
+  /// Runs `steps` with the connection lost at each of their requests in turn, before or after the
+  /// server has carried it out.
   private func sweep(
     lacking: [SFTPExtension] = [], prepare: (SFTPStorage) throws -> Void = { _ in },
     steps: (SFTPStorage) throws -> Void, check: (SFTPStorage) throws -> Void
@@ -49,7 +52,7 @@ import Testing
         server.lose(at: nil, loss)
         try check(storage)
         if count < number { break }
-        // The answer of a close is not awaited.
+        // The answer to a close is not waited for.
         #expect(storage.session.connectionCount <= 2, "\(loss) \(number)")
         number += 1
       }
@@ -72,12 +75,13 @@ import Testing
       check: { (storage: SFTPStorage) throws in
         #expect(try storage.load(path("objects/a"), limit: 1 << 20) == Self.bytes)
         #expect(try storage.list(path("objects")) == ["a"])
-        // An unfinished object whose creation was not answered is left to the lease.
+        // An unfinished object whose creation was not answered stays in the directory of the lease.
         #expect(try storage.list(path("lease")).count <= 1)
       })
   }
 
-  /// Behind one name there may be several servers, or the server is replaced during a long backup.
+  /// There may be several servers behind one name, or the server may be replaced during a long
+  /// backup.
   @Test func laterServerMayTakeShorterPieces() throws {
     let server = FaultyServer()
     let storage = try fixture.make(through: server.connector)
@@ -93,7 +97,7 @@ import Testing
     #expect(server.state.withLock(\.longest) < 34_000)
   }
 
-  /// The other requests of a server without extensions, which moves the old object aside.
+  /// A server without extensions needs other requests: the old object is renamed first.
   @Test func objectsAreReplacedOnceOnAPlainServer() throws {
     try sweep(
       lacking: SFTPExtension.allCases,
@@ -150,7 +154,8 @@ import Testing
       })
   }
 
-  /// After a lost answer an object that was moved counts as missing, and is removed nevertheless.
+  /// If the answer to a rename was lost, the object seems to be missing, but is removed
+  /// nevertheless.
   @Test(arguments: [[], SFTPExtension.allCases]) func packsAreRemovedOnce(
     lacking: [SFTPExtension]
   ) throws {
@@ -175,7 +180,8 @@ import Testing
       })
   }
 
-  /// After a lost answer a rename that was done is not taken for one by another program.
+  /// If the answer to a rename was lost, the client must notice whether the rename took effect,
+  /// even if another program has removed the lease.
   @Test func commitWithoutTheLeaseFailsAlsoAfterALostAnswer() throws {
     for (number, loss) in [
       (1, FaultyServer.Loss.request), (2, .request), (3, .request), (2, .answer),
@@ -186,7 +192,7 @@ import Testing
       try storage.save([7], as: path("objects/a"), by: path("lease"))
       let writer = try storage.startObject(in: path("lease"))
       try writer.append([1])
-      // Another program takes the lease away.
+      // Another program removes the lease.
       let local = try LocalStorage(path: fixture.directory.path(name))
       try local.rename(path("lease"), to: path("taken"))
       server.lose(at: number, loss)
@@ -198,7 +204,8 @@ import Testing
     }
   }
 
-  /// A link that stays down is an error after the patience, with what was committed in place.
+  /// If the link stays down, there is an error when the patience ends. The connection can be made
+  /// again later.
   @Test func patienceEnds() throws {
     let server = FaultyServer()
     var options = SFTPFixture.options
@@ -215,8 +222,8 @@ import Testing
     #expect(try storage.list(.root) == ["lease", "objects"])
   }
 
-  /// The link comes up again within the patience: the object continues where it was.
-  @Test func linkThatComesUpAgainCostsNoWork() throws {
+  /// If the link comes up again before the patience ends, the object continues where it was.
+  @Test func linkThatComesUpAgainLosesNoWork() throws {
     let server = FaultyServer()
     let storage = try fixture.make(through: server.connector)
     let writer = try storage.startObject(in: path("lease"))
@@ -235,7 +242,7 @@ import Testing
     try writer.commit(as: path("objects/a"), digest: digest, isReadSoon: true)
     workers.finish()
     #expect(try storage.status(path("objects/a"))?.size == 5 << 20)
-    // Only what had no answer was sent again: far less than the 20 pieces of the object.
+    // Only pieces that were not acknowledged are sent again. The object has 20 pieces.
     let writes = server.state.withLock { $0.types.count { $0 == 6 } }
     #expect(writes < 25, "\(writes)")
   }
@@ -259,19 +266,19 @@ import Testing
     let value = Atomic<Bool>(false)
   }
 
-  /// Bytes that the server lost after it acknowledged them are found before the commit.
+  /// If the server lost bytes that it had acknowledged, this is noticed before the commit.
   @Test func lostBytesAreFoundAfterAResumption() throws {
     let server = FaultyServer()
     let storage = try fixture.make(through: server.connector)
     let writer = try storage.startObject(in: path("lease"))
-    // Enough that the first pieces are known to be stored, and are not sent again.
+    // Enough bytes that the first pieces are acknowledged, and are not sent again.
     let first = [UInt8](repeating: 1, count: 8 << 20)
     try writer.append(first)
     let store = fixture.directory.path("store")
     let name = try #require(try storage.list(path("lease")).first)
     server.lose(at: 1, .request)
     try writer.append(Self.bytes)
-    // A crash of the server, which never wrote the first bytes.
+    // As after a crash of the server, which never wrote the first bytes to its disk.
     try Directory.open(path: store.appending("lease")).openOrCreate(name).write([0, 0, 0, 0])
     let error = storeError {
       try writer.commit(
@@ -281,7 +288,7 @@ import Testing
     #expect(try storage.status(path("objects/a")) == nil)
   }
 
-  /// A server whose disk fails to sync a file once: the object is written again and is intact.
+  /// If the server's disk fails to sync a file once, the object is written again and is intact.
   @Test(arguments: [1, 2]) func failedSyncIsRetriedWithANewFile(failures: Int) throws {
     let server = FailingSync(failures)
     let storage = try fixture.make(through: server.connector)
@@ -299,7 +306,7 @@ import Testing
   }
 }
 
-/// A server that reports a failure for its first syncs of files.
+/// A server whose first syncs of files fail.
 private final class FailingSync: Sendable {
   private let rest: Atomic<Int>
   let isArmed = Atomic<Bool>(false)
@@ -324,7 +331,7 @@ private final class FailingSync: Sendable {
       (self.server, self.inner) = (server, inner)
     }
 
-    /// Sends a sync with a handle that does not exist instead.
+    /// Replaces the handle of a sync with one that does not exist.
     func write(_ bytes: [UInt8], mayWait: () -> Bool) throws(SystemError) {
       let isSync = bytes.count > 30 && bytes[4] == 200 && bytes[13] == UInt8(ascii: "f")
       guard isSync, server.isArmed.load(ordering: .relaxed),

@@ -7,11 +7,11 @@ import Testing
 
 @testable import RemoteStorage
 
-/// A directory that a server of this host offers: OpenSSH's `sftp-server` on pipes, without ssh.
+/// A directory that is served on this host by OpenSSH's `sftp-server` over pipes, without ssh.
 struct SFTPFixture {
   static let server = "/usr/lib/openssh/sftp-server"
 
-  /// Whether the server is installed; prints a line if not.
+  /// Whether the server is installed. Prints a line if not.
   static var isInstalled: Bool {
     if FileManager.default.isExecutableFile(atPath: server) { return true }
     print("skipped: no \(server)")
@@ -22,7 +22,7 @@ struct SFTPFixture {
 
   init() throws { directory = try TemporaryDirectory("sftp", inMemory: true) }
 
-  /// The options of tests: a connection that is lost is made again for a few seconds.
+  /// The options in tests: a lost connection is made again for a few seconds.
   static var options: SFTPOptions {
     var options = SFTPOptions()
     (options.patience, options.silence) = (3, 5)
@@ -32,7 +32,7 @@ struct SFTPFixture {
 
   static var connector: SFTPConnector { SFTPConnector(words: [ByteString(server)]) }
 
-  /// Opens the storage in an existing directory below the fixture's.
+  /// Opens the storage in an existing subdirectory of the fixture's.
   func open(
     _ name: ByteString = "store", through connector: SFTPConnector = Self.connector,
     options: SFTPOptions = Self.options
@@ -54,7 +54,7 @@ struct SFTPFixture {
     return storage
   }
 
-  /// Creates the storage with directories as a repository has them.
+  /// Creates the storage with the directories of a repository.
   func make(
     _ name: ByteString = "store", through connector: SFTPConnector = Self.connector
   ) throws -> SFTPStorage {
@@ -79,23 +79,23 @@ func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
   } catch { return error as? StoreError }
 }
 
-/// Returns a path that the test wrote correctly.
+/// Returns the object path of a text that must be valid.
 func path(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
 
-/// A server that loses connections, and lacks extensions, as a test requires.
+/// A server that loses connections and lacks extensions as a test requires.
 final class FaultyServer: Sendable {
   /// The point at which a connection is lost.
   enum Loss: Sendable, CaseIterable {
     /// Before the server receives the request.
     case request
-    /// After the server did it.
+    /// After the server has carried it out.
     case answer
   }
 
   struct State: Sendable {
-    /// The number of requests that were sent, without those that start a connection.
+    /// The number of requests sent, except for those that start a connection.
     var count = 0
-    /// The number of the request at which the connection is lost, from 1.
+    /// The number of the request at which the connection is lost, counted from 1.
     var losing: Int?
     var loss = Loss.request
     /// Whether every further connection fails.
@@ -120,7 +120,7 @@ final class FaultyServer: Sendable {
 
   var count: Int { state.withLock(\.count) }
 
-  /// Loses the connection at a request, counted from now.
+  /// Makes the connection fail at a request, counted from now.
   func lose(at number: Int?, _ loss: Loss) {
     state.withLock { ($0.count, $0.losing, $0.loss) = (0, number, loss) }
   }
@@ -144,7 +144,8 @@ final class FaultyServer: Sendable {
     "sh", "-c", "echo 'ssh: connect to host h port 22: Connection refused' >&2; exit 255",
   ]
 
-  /// Counts a request. Returns whether it reaches the server, and whether its answer arrives.
+  /// Counts a request. Returns whether it reaches the server, and whether its answer reaches the
+  /// client.
   fileprivate func next(_ packet: [UInt8]) -> (isSent: Bool, isAnswered: Bool) {
     state.withLock { state in
       guard packet.count > 5, packet[4] != 1 else { return (true, true) }
@@ -170,7 +171,7 @@ final class FaultyServer: Sendable {
       let (isSent, isAnswered) = server.next(bytes)
       if isSent { try inner.write(bytes, mayWait: mayWait) }
       if isAnswered { return }
-      // Time for the server to do it: its answer is dropped.
+      // Gives the server time to carry it out. Its answer is dropped.
       if isSent { Host.pause(seconds: 0.02) }
       isLost.store(true, ordering: .relaxed)
       inner.close()
@@ -199,7 +200,7 @@ final class FaultyServer: Sendable {
       return count
     }
 
-    /// Gives the extensions that the server lacks other names, of the same length.
+    /// Renames the extensions that the server should lack, to names of the same length.
     private func rename(in buffer: inout [UInt8], _ count: Int) {
       for name in lacking.map({ Array($0.rawValue.utf8) }) {
         for start in 0..<max(0, count - name.count)

@@ -7,9 +7,10 @@ import Testing
 @testable import ArchiveStore
 @testable import RemoteStorage
 
-/// Servers that violate the protocol: an error each time, never a trap, a hang, or other data.
+/// Servers that violate the protocol: this must always result in an error, never in a trap, a hang,
+/// or wrong data.
 struct SFTPHostileServerTests {
-  /// A server in this process: a function from each request to the bytes that it answers.
+  /// A server in this process: a function that returns the answer to each request.
   private static func connector(
     hello: [UInt8] = [0, 0, 0, 5, 2, 0, 0, 0, 3],
     _ answer: @escaping @Sendable (_ type: UInt8, _ id: [UInt8], _ packet: [UInt8]) -> [UInt8]?
@@ -28,7 +29,7 @@ struct SFTPHostileServerTests {
     return try SFTPStorage(connector, path: "/r", location: "sftp:fake/r", options: options)
   }
 
-  /// A packet from its fields.
+  /// Returns a packet with these fields.
   private static func packet(_ parts: [UInt8]...) -> [UInt8] {
     let body = parts.flatMap { $0 }
     return [0, UInt8(body.count >> 16), UInt8(body.count >> 8 & 0xff), UInt8(body.count & 0xff)]
@@ -39,7 +40,7 @@ struct SFTPHostileServerTests {
     packet([101], id, [0, 0, 0, code])
   }
 
-  /// Attributes of a file of a size.
+  /// Returns the attributes of a file of this size.
   private static func file(_ id: [UInt8], size: [UInt8]) -> [UInt8] {
     packet([105], id, [0, 0, 0, 5], size, [0, 0, 0x81, 0x80])
   }
@@ -74,8 +75,8 @@ struct SFTPHostileServerTests {
     #expect(error?.reason.contains("wrong type") == true, "\(error as Any)")
   }
 
-  /// A server that answers nothing more is given up.
-  @Test func silentServerIsGivenUp() throws {
+  /// A connection on which the server stops answering is closed.
+  @Test func silentServerTimesOut() throws {
     let storage = try Self.storage(Self.connector { _, _, _ in nil })
     let start = Host.monotonicSeconds()
     let error = storeError { try storage.requireRoot() }
@@ -83,8 +84,8 @@ struct SFTPHostileServerTests {
     #expect(Host.monotonicSeconds() - start < 10)
   }
 
-  /// So is one that sends a byte of a large answer now and then.
-  @Test func aServerThatSendsTooFewBytesIsGivenUp() throws {
+  /// The connection is also closed if the server sends only a byte of a large answer now and then.
+  @Test func aServerThatSendsTooFewBytesTimesOut() throws {
     let script = #"printf '\0\0\0\5\2\0\0\0\3\0\0\200\0g'; while printf x; do sleep 0.05; done"#
     var options = SFTPFixture.options
     (options.patience, options.silence) = (0.5, 1)
@@ -95,8 +96,8 @@ struct SFTPHostileServerTests {
     #expect(error?.reason.contains("did not answer for 1 seconds") == true, "\(error as Any)")
   }
 
-  /// A server that answers and then reads nothing more is given up, too: its buffers are full.
-  @Test(.enabled(if: SFTPFixture.isInstalled)) func aServerThatReadsNothingIsGivenUp() throws {
+  /// The connection is also closed if the server stops reading, so that the buffers become full.
+  @Test(.enabled(if: SFTPFixture.isInstalled)) func aServerThatReadsNothingTimesOut() throws {
     let fixture = try SFTPFixture()
     _ = try fixture.make()
     var options = SFTPFixture.options
@@ -113,7 +114,8 @@ struct SFTPHostileServerTests {
     #expect(Host.monotonicSeconds() - start < 20)
   }
 
-  /// The server claims a size of 16 EiB, and sends 3 bytes at a time: no memory is reserved.
+  /// The server claims a size of 16 EiB, and sends 3 bytes at a time: no memory is reserved for the
+  /// claim.
   @Test func claimedSizesReserveNothing() throws {
     let connector = Self.connector { type, id, _ in
       switch type {
@@ -140,8 +142,8 @@ struct SFTPHostileServerTests {
     #expect(error?.reason.contains("a different number of bytes") == true, "\(error as Any)")
   }
 
-  /// Short answers are completed, and an object that ends early is damaged.
-  @Test func partsAreAskedForAgain() throws {
+  /// The rest of a short answer is requested again, and an object that ends early is damaged.
+  @Test func theRestOfAShortAnswerIsRequestedAgain() throws {
     let connector = Self.connector { type, id, packet in
       switch type {
       case 7: return Self.file(id, size: [0, 0, 0, 0, 0, 0, 0, 10])
@@ -174,7 +176,7 @@ struct SFTPHostileServerTests {
     #expect(error?.reason.contains("is not a name of a file") == true, "\(error as Any)")
   }
 
-  /// Directories within directories, forever.
+  /// An endless chain of nested directories.
   @Test func endlessDirectoriesAreRefused() throws {
     let counts = Mutex(0)
     let connector = Self.connector { type, id, _ in
@@ -197,7 +199,7 @@ struct SFTPHostileServerTests {
     #expect(error?.reason.contains("directories without end") == true, "\(error as Any)")
   }
 
-  /// Answers in the reverse order reach the right readers.
+  /// Answers in reverse order reach the right readers.
   @Test func answersArriveInAnyOrder() throws {
     let held = Mutex([[UInt8]]())
     let connector = Self.connector { type, id, packet in
@@ -219,13 +221,13 @@ struct SFTPHostileServerTests {
     let bytes = try Self.storage(connector).load(path("a"), limit: 1 << 20)
     #expect(bytes.count == 0x18000)
     for number in 0..<3 {
-      // The third byte of the offset, in steps of 32 KiB.
+      // The expected byte is the third one of the offset, in steps of 32 KiB.
       #expect(bytes[number * 0x8000] == [0, 0x80, 0][number])
       #expect(bytes[number * 0x8000 + 0x7fff] == [0, 0x80, 0][number])
     }
   }
 
-  /// A server that answers only once it has 64 requests gets them, and never more.
+  /// A server that waits for 64 requests before it answers gets them, but never more.
   @Test func sixtyFourRequestsAreInFlight() throws {
     let pieces = 70
     let held = Mutex((waiting: [[UInt8]](), answered: 0, most: 0))
@@ -253,7 +255,7 @@ struct SFTPHostileServerTests {
     #expect(held.withLock { $0.most } == 64)
   }
 
-  /// Lines of a failed server are shown escaped.
+  /// Messages of a server are escaped when they are shown.
   @Test func messagesOfTheServerAreEscaped() throws {
     let connector = Self.connector { _, id, _ in
       Self.packet([101], id, [0, 0, 0, 4, 0, 0, 0, 5, 0x1b, 0x5b, 0x31, 0x6d, 0x0a])
@@ -263,7 +265,7 @@ struct SFTPHostileServerTests {
   }
 }
 
-/// A server in this process, as the direction to it.
+/// The input of a server in this process.
 private final class FakeServer: SFTPInput {
   typealias Answer = @Sendable (_ type: UInt8, _ id: [UInt8], _ packet: [UInt8]) -> [UInt8]?
   private let hello: [UInt8]
@@ -275,7 +277,7 @@ private final class FakeServer: SFTPInput {
   func write(_ bytes: [UInt8], mayWait: () -> Bool) {
     if bytes[4] == 1 {
       answers.enqueue(hello)
-      // A greeting that is cut short, or none, is the last thing that a server sends.
+      // An incomplete or empty greeting is the last thing that the server sends.
       if hello.count < 9 { answers.close() }
     } else if let reply = answer(bytes[4], Array(bytes[5..<9]), bytes) {
       answers.enqueue(reply)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The packets of the protocol.
+/// The encoding and decoding of packets.
 struct SFTPProtocolTests {
   private let handle = SFTPHandle(bytes: [7, 8])
 
@@ -26,7 +26,7 @@ struct SFTPProtocolTests {
     #expect(SFTPRequest.setSize(handle, 0).packet(1).count == 4 + 5 + 6 + 12)
   }
 
-  /// Names are bytes: nothing of them is changed.
+  /// Names are bytes, and are sent unchanged.
   @Test func pathsAreSentByteForByte() {
     let name = ByteString([0xff, 0x0a, 0x2f, 0x80])
     #expect(SFTPRequest.remove(name).packet(1).suffix(4).elementsEqual(name.bytes))
@@ -69,7 +69,7 @@ struct SFTPProtocolTests {
     for (bytes, packet) in Self.answers { #expect(try SFTPPacket(bytes[...]) == packet) }
   }
 
-  /// Every prefix of a packet is refused or is another whole one, and none traps.
+  /// Every prefix of a packet is refused or is another valid packet, and none causes a trap.
   @Test func truncatedAnswersAreRefused() {
     for (bytes, packet) in Self.answers {
       for count in 0..<bytes.count {
@@ -81,7 +81,7 @@ struct SFTPProtocolTests {
   }
 
   @Test(arguments: [
-    // A data of 4 GiB, 4 billion names, 4 billion attributes, an empty handle, one of 257 bytes.
+    // Data of 4 GiB, 4 billion names, 4 billion attributes, an empty handle, a handle of 257 bytes.
     [103, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 1, 2],
     [104, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0x61],
     [105, 0, 0, 0, 1, 0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -109,7 +109,7 @@ struct SFTPProtocolTests {
     }
   }
 
-  /// The length alone is refused, before anything of the packet arrives.
+  /// The length alone is refused, before the rest of the packet arrives.
   @Test(arguments: [[0, 0, 0, 0], [0, 4, 0, 1], [0xff, 0xff, 0xff, 0xff]] as [[UInt8]])
   func absurdLengthsAreRefused(bytes: [UInt8]) {
     var frames = SFTPFrames()
@@ -167,7 +167,7 @@ struct SFTPProtocolTests {
     #expect(ending.description.contains("Host") || kind != .hostKeyUnknown)
   }
 
-  /// A server's text can neither fill a screen nor control a terminal.
+  /// A server's text can neither flood a screen nor control a terminal.
   @Test func linesOfSSHAreBoundedAndEscaped() {
     let long = ByteString([0x1b, 0x07] + [UInt8](repeating: 0x61, count: 5000))
     let ending = SFTPEnding(

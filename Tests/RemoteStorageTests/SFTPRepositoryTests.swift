@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 @testable import RemoteStorage
 
-/// A whole repository on a server.
+/// A complete repository on a server.
 @Suite(.enabled(if: SFTPFixture.isInstalled)) struct SFTPRepositoryTests {
   private let fixture: SFTPFixture
 
@@ -82,12 +82,12 @@ import Testing
   @Test func backupsAreReadBackAndPruned() throws {
     let storage = try fixture.create()
     try run(storage)
-    // The same repository is that of a directory.
+    // A local directory and the server give access to the same repository.
     let local = try LocalStorage(path: fixture.directory.path("store"))
     #expect(try Repository.open(local).snapshots().snapshots.count == 1)
   }
 
-  @Test func connectionsThatEndMeanwhileCostNothing() throws {
+  @Test func connectionsMayEndDuringOperations() throws {
     let server = FaultyServer()
     let storage = try fixture.create(through: server.connector)
     var number = 0
@@ -98,8 +98,8 @@ import Testing
     #expect(storage.session.connectionCount > 2)
   }
 
-  /// The connection is lost at each request of a backup and a prune, before or after it was done:
-  /// both succeed, and make one snapshot. `make test` tests a sample.
+  /// The connection is lost at each request of a backup and a prune, before or after the request
+  /// was carried out: both operations succeed, and make one snapshot. `make test` tests a sample.
   @Test(arguments: FaultyServer.Loss.allCases)
   func wholeOperationsSurviveALostConnection(_ loss: FaultyServer.Loss) throws {
     let (first, second) = (Self.files(0..<8), Self.files(6..<12))

@@ -18,14 +18,14 @@ import Testing
     try requirement.check(try fixture.create())
   }
 
-  /// Without the extensions the same holds.
+  /// The same requirements, without the extensions.
   @Test(arguments: StorageConformance.all)
   func meetsTheRequirementsOnAPlainServer(requirement: StorageConformance) throws {
     let server = FaultyServer(lacking: SFTPExtension.allCases)
     try requirement.check(try fixture.create(through: server.connector))
   }
 
-  /// The heartbeat of a lease on a server that lets no size and no time be set.
+  /// Heartbeats on a server that does not allow setting the size or the time of a file.
   @Test func filesAreTouchedOnAServerThatSetsNoSize() throws {
     let words = [ByteString(SFTPFixture.server), "-P", "setstat,fsetstat"]
     let storage = try fixture.make("fixed", through: SFTPConnector(words: words))
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func warningsSayWhatTheServerLacks() throws {
+  @Test func warningsNameTheMissingExtensions() throws {
     let complete = try fixture.make()
     try complete.save([1], as: path("objects/a"), by: path("lease"))
     #expect(complete.warnings.isEmpty)
@@ -50,7 +50,7 @@ import Testing
     try plain.save([2], as: path("objects/a"), by: path("lease"))
     #expect(plain.warnings.count == 2)
     #expect(plain.warnings.allSatisfy { $0.contains("sandboxctl check") })
-    // A replaced object leaves nothing.
+    // A replaced object leaves nothing behind.
     #expect(try plain.list(path("lease")).isEmpty)
     #expect(try complete.load(path("objects/a"), limit: 1) == [2])
   }
@@ -67,7 +67,7 @@ import Testing
     #expect(try fixture.mode("a/b/store/lease/alive") == 0o600)
   }
 
-  /// Several objects are touched, and several directories listed, at once.
+  /// Several objects are touched concurrently, and several directories are listed concurrently.
   @Test(arguments: [true, false]) func manyAtOnce(isComplete: Bool) throws {
     let server = FaultyServer(lacking: isComplete ? [] : SFTPExtension.allCases)
     let storage = try fixture.create(through: server.connector)
@@ -82,7 +82,7 @@ import Testing
     try storage.touch(signs)
     let before = try storage.status(signs[0])
     #expect(before?.size == 0 && before?.isDirectory == false)
-    // Those that exist get a new time, and another one is created beside them.
+    // Existing objects get a new time, and the other one is created.
     try storage.save([7], as: signs[1], by: path("lease"))
     try storage.touch(signs + [path("lease/seen")])
     #expect(try storage.list(path("lease")) == ["alive", "by", "seen"])
@@ -97,7 +97,7 @@ import Testing
     ) { sizes[$0] = $1.size }
     #expect(try sizes == [path("packs/00/p"): 1, path("packs/02/p"): 3])
     #expect(storeError { try storage.touch([path("none/alive")]) }?.code == .missing)
-    // A directory and a file are removed alike, and one with content stays.
+    // Directories are removed like files, but only if they are empty.
     #expect(throws: StoreError.self) { try storage.remove(path("lease")) }
     for name in ["lease/alive", "lease/by", "lease/seen", "lease"] {
       try storage.remove(path(name))
@@ -105,7 +105,7 @@ import Testing
     #expect(storeError { try storage.remove(path("lease")) }?.code == .missing)
   }
 
-  /// A link in the place of an object is not followed.
+  /// A link in place of an object is not followed.
   @Test func linksAreNotTouched() throws {
     let storage = try fixture.make()
     try fixture.directory.write("kept", at: "outside")
@@ -126,7 +126,7 @@ import Testing
     #expect(try fixture.mode("used") == before)
   }
 
-  @Test func missingDirectoryIsNoRepository() throws {
+  @Test func missingDirectoryIsNotARepository() throws {
     let error = storeError { try fixture.open("none") }
     #expect(error?.kind == .noRepository && error?.hint != nil)
     try fixture.directory.write("x", at: "file")
@@ -166,7 +166,8 @@ import Testing
     #expect(try fixture.directory.read("elsewhere/file") == Array("foreign".utf8))
   }
 
-  /// A server that opens a pipe waits for a writer: the object is damaged, and others can be read.
+  /// A server that opens a named pipe blocks until there is a writer: the object is damaged, and
+  /// others can still be read.
   @Test func pipeInsteadOfAnObjectIsDamaged() throws {
     let storage = try fixture.make()
     try storage.save([1], as: path("objects/a"), by: path("lease"))
@@ -177,7 +178,7 @@ import Testing
     #expect(try storage.load(path("objects/a"), limit: 1) == [1])
   }
 
-  /// Names are bytes, also for the path of the repository.
+  /// Names are bytes, and so is the path of the repository.
   @Test func namesOfAnyBytesAreKept() throws {
     let name = ByteString([0xff, 0x20, 0x0a, 0xc3, 0x28])
     let storage = try fixture.create(name)
@@ -190,8 +191,8 @@ import Testing
     #expect(try local.load(object, limit: 2) == [1, 2])
   }
 
-  /// A directory has more entries than one answer, and a tree more directories than are asked for
-  /// at once.
+  /// A directory has more entries than fit into one answer, and a tree has more directories than
+  /// are listed concurrently.
   @Test func largeListingsAreComplete() throws {
     let storage = try fixture.make()
     let store = fixture.directory.path("store")
@@ -218,7 +219,7 @@ import Testing
     #expect(try fixture.open(through: server.connector).space() == nil)
   }
 
-  /// A server that runs as a user without write permission.
+  /// The server runs as a user without write permission.
   @Test(.enabled(if: Host.userID == 0)) func missingPermissionIsReported() throws {
     let storage = try fixture.make()
     try storage.save([1], as: path("objects/a"), by: path("lease"))
@@ -245,7 +246,7 @@ import Testing
     #expect(try storage.load(path("objects/a"), limit: 1) == [1])
   }
 
-  /// A volume without space is reported as such, though the protocol has no code for it.
+  /// A full volume is reported as such, although the protocol has no code for it.
   @Test(.enabled(if: try Mount.isPermitted())) func fullVolumeIsReported() throws {
     let target = fixture.directory.path("store")
     _ = try Directory.make(path: target)
@@ -262,7 +263,7 @@ import Testing
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  /// No process is left, whether the storage is closed or released.
+  /// No process is left behind, whether the storage is closed or released.
   @Test(arguments: [true, false]) func serverEndsWithTheStorage(isClosed: Bool) throws {
     let script = "echo $$ > '\(fixture.directory.string)/pid'; exec \(SFTPFixture.server)"
     let connector = SFTPConnector(words: ["sh", "-c", ByteString(script)])
@@ -273,7 +274,7 @@ import Testing
     #expect(kill(process, 0) == 0)
     if isClosed { storage?.close() } else { storage = nil }
     #expect(kill(process, 0) != 0)
-    // A closed one connects again.
+    // A closed storage connects again.
     #expect(try storage?.list(.root) ?? ["objects"] == ["objects"])
   }
 }

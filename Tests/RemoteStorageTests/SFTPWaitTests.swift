@@ -6,31 +6,31 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The number of times that a program waits for a server: on a link with a delay these are the cost
-/// of a short command, whatever the number of messages that are sent at the same time.
+/// The number of round trips to a server: on a link with latency they determine the time of a short
+/// command, whatever the number of concurrent messages.
 @Suite(.enabled(if: SFTPFixture.isInstalled)) struct SFTPWaitTests {
-  /// A link on which answers arrive once all messages of a flight, those that are expected to be
-  /// sent without an answer in between, are sent. A program that waits for one of them earlier
-  /// waits for a minute, and is found out.
+  /// A link that delays answers until all messages of a flight have been sent, that is, those that
+  /// should be sent without waiting for an answer in between. If a program waits for an answer
+  /// earlier, the test waits for a minute and fails.
   private final class Link: Sendable {
     private struct State {
       var flights: [Int] = []
-      /// The messages that were sent of the next flight.
+      /// The number of messages of the current flight that have been sent.
       var sent = 0
-      /// The begin of a message whose rest is sent later.
+      /// The beginning of a message whose rest has not been sent yet.
       var rest: [UInt8] = []
       var isLate = false
     }
 
     private let state = Mutex(State())
-    /// The kind of the message that closes a file. Nothing waits for its answer, so it is in no
-    /// flight.
+    /// The type of the message that closes a file. It belongs to no flight, since nothing waits for
+    /// its answer.
     private static let close: UInt8 = 4
 
-    /// Expects the messages of some flights.
+    /// Sets the expected flights.
     func expect(_ flights: [Int]) { state.withLock { $0.flights = flights } }
 
-    /// Whether all flights were complete, and no message followed.
+    /// Whether all flights were complete, and no further message was sent.
     var areComplete: Bool {
       state.withLock { $0.flights.isEmpty && $0.sent == 0 && !$0.isLate }
     }
@@ -45,7 +45,7 @@ import Testing
         })
     }
 
-    /// Counts the messages that end in these bytes.
+    /// Counts the messages that are complete with these bytes.
     private func count(_ bytes: [UInt8]) {
       state.withLock { state in
         state.rest += bytes
@@ -115,7 +115,7 @@ import Testing
     try fixture.directory.write([1, 2, 3, 4, 5, 6] as [UInt8], at: "store/packs/00/p")
   }
 
-  /// Checks the flights of a call.
+  /// Runs `body` and checks its flights.
   private func counting<Result>(
     _ flights: [Int], _ name: String, _ body: () throws -> Result
   ) rethrows -> Result {
@@ -125,20 +125,20 @@ import Testing
     return result
   }
 
-  /// The parts of a restore.
+  /// The steps of a restore.
   @Test func aRestoreWaitsForFewAnswers() throws {
-    // The greeting; the limits, and the root with its directories.
+    // The flights: the greeting; the limits, and the root with its directories.
     let storage = try counting([1, 9], "opening") { try fixture.open(through: link.connector) }
-    // The file, which is opened; its bytes.
+    // Open the file; read its bytes.
     let repository = try counting([2, 1], "settings") { try Repository.open(storage) }
-    // The new directory, and two that are opened; their syncs; three signs.
+    // Create the directory and open two; sync them; create three signs.
     let lease = try counting([3, 2, 3], "lease") { try ReaderLease(repository) }
-    // The pack, which is opened, with the directory above it; its bytes.
+    // Open the pack and its parent directory; read the bytes.
     let bytes = try counting([3, 1], "range") {
       try storage.load(try objectPath("packs/00/p"), offset: 2, count: 3)
     }
     #expect(bytes == [3, 4, 5])
-    // All signs, and the directory as a file and as a directory.
+    // Remove all signs, and the directory both as a file and as a directory.
     counting([5], "release") { lease.release() }
     link.expect([])
     #expect(try storage.list(objectPath("leases")).isEmpty)

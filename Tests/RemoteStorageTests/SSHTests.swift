@@ -7,7 +7,7 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The storage behind OpenSSH's `sshd` on the loopback interface, with keys of its own.
+/// The storage through OpenSSH's `sshd` on the loopback interface, with separate keys.
 @Suite(.enabled(if: SSHServer.isInstalled), .serialized) struct SSHTests {
   @Test func objectsAreStoredAndReadThroughSSH() throws {
     let server = try SSHServer()
@@ -23,7 +23,7 @@ import Testing
     #expect(again.location == "sftp://127.0.0.1:\(server.port)\(server.directory.string)/store")
   }
 
-  /// The link is cut in the middle of an object: the server's process for it is killed.
+  /// The link is lost while an object is being written: the server's process for it is killed.
   @Test func killedConnectionIsMadeAgain() throws {
     let server = try SSHServer()
     let storage = try SFTPStorage.create(server.location("store"), options: server.options)
@@ -80,7 +80,7 @@ import Testing
     #expect(unknown?.reason.contains("the host key of the server is not known") == true)
   }
 
-  /// A key that changes while a link is down ends the attempts at once.
+  /// A host key that changes while the link is down ends the attempts at once.
   @Test func changedHostKeyEndsAResumption() throws {
     let server = try SSHServer()
     let storage = try SFTPStorage.create(server.location("store"), options: server.options)
@@ -92,7 +92,7 @@ import Testing
     #expect(Host.monotonicSeconds() - start < 6)
   }
 
-  /// An alias, a key from an agent and a jump host, all from the user's configuration.
+  /// An alias, a key in an agent and a jump host, all from the user's configuration.
   @Test func theUsersOwnConfigurationApplies() throws {
     let server = try SSHServer()
     let place = server.directory.string
@@ -121,13 +121,14 @@ import Testing
     try storage.makeDirectories(["objects", "lease"], in: .root)
     try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
     #expect(try storage.load(path("objects/a"), limit: 2) == [1, 2])
-    // One login at the jump host, and one through it.
+    // One login at the jump host, and one through it at the server.
     let log = String(decoding: try server.directory.read("log"), as: UTF8.self)
     #expect(log.ranges(of: "Accepted publickey").count == 2, "\(log)")
     withExtendedLifetime(agent) {}
   }
 
-  /// The line of docs/remote.md for a key that can only use files, whatever a client asks for.
+  /// The line in docs/remote.md that limits a key to file access, whatever command a client
+  /// requests.
   @Test func aForcedCommandLimitsAKeyToFiles() throws {
     let server = try SSHServer()
     let place = server.directory.string
@@ -147,7 +148,7 @@ import Testing
       } else {
         #expect(removal?.errorCode == .permissionDenied, "\(removal as Any)")
       }
-      // Another command is not run.
+      // Any other command is not run.
       let words = server.options.sshCommand.map { "\($0)" }
       _ = try Program.run(
         words[0],
@@ -159,7 +160,7 @@ import Testing
     #expect(try storage.load(path("objects/a"), limit: 2) == [1, 2])
   }
 
-  /// A server without the subsystem, as many routers have.
+  /// A server without the SFTP subsystem, like many routers.
   @Test func serverWithoutSFTPIsReported() throws {
     let server = try SSHServer(subsystem: "")
     let error = storeError { try SFTPStorage(server.location("store"), options: server.options) }
@@ -167,15 +168,15 @@ import Testing
   }
 }
 
-/// An `sshd` on a free port of the loopback interface, which ends with this value.
+/// An `sshd` on a free port of the loopback interface, which ends when this value is released.
 final class SSHServer {
   let directory: TemporaryDirectory
   let port: Int
   private let process: Process
   private let input = Pipe()
 
-  /// Whether all tests are run, and the program is installed and this user can run it; prints a
-  /// line if not.
+  /// Whether all tests are run, the program is installed, and this user can run it. Prints a line
+  /// if not.
   static let isInstalled: Bool = {
     guard Host.environment("SANDBOXCTL_TEST_ALL") != nil else { return false }
     let isRoot = Host.userID == 0
@@ -210,8 +211,8 @@ final class SSHServer {
       """, at: "sshd_config")
     // The directory for privilege separation, which the system's service creates.
     _ = try Directory.make(path: "/run/sshd", permissions: 0o755)
-    // The shell ends sshd when its input ends, also if the tests are killed. sshd closes all files,
-    // which Foundation would take for its end.
+    // The shell kills sshd when its own input is closed, even if the tests are killed. sshd closes
+    // all files, which Foundation would mistake for its end.
     let script =
       "/usr/sbin/sshd -D -f \(path)/sshd_config -E \(path)/log </dev/null >/dev/null 2>&1 &"
       + " echo $! > \(path)/pid; read line; kill -9 $!"
@@ -234,7 +235,7 @@ final class SSHServer {
     SFTPLocation(user: nil, host: "127.0.0.1", port: port, path: directory.path(name))
   }
 
-  /// The options with this server's keys, and nothing of the user's configuration.
+  /// The options with this server's keys, independent of the user's configuration.
   var options: SFTPOptions {
     var options = SFTPFixture.options
     options.patience = 10
@@ -259,7 +260,7 @@ final class SSHServer {
     try directory.write("\(name) \(words)\n", at: "known_hosts")
   }
 
-  /// Kills the server's processes of all connections.
+  /// Kills the server's processes for all connections.
   func killConnections() throws {
     let server = String(decoding: try directory.read("pid"), as: UTF8.self)
       .trimmingCharacters(in: .whitespacesAndNewlines)
@@ -278,7 +279,7 @@ final class SSHServer {
     throw Program.Failure(description: "sshd does not start")
   }
 
-  /// A port that no program uses at this moment.
+  /// A port that no program uses now.
   private static func freePort() throws -> Int {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(socket) }

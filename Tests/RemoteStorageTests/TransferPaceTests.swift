@@ -2,7 +2,7 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The rate at which the bytes of a request move.
+/// The rate at which a request transfers bytes.
 struct TransferPaceTests {
   @Test func aRequestIsStalledIfFewBytesMoveInAWindow() {
     var pace = TransferPace(window: 300, minimum: 16, from: 1000)
@@ -23,7 +23,7 @@ struct TransferPaceTests {
     #expect(found == [false, true])
   }
 
-  /// libcurl counts again on another connection.
+  /// libcurl starts counting again on another connection.
   @Test func anotherConnectionBeginsAtZero() {
     var pace = TransferPace(window: 300, minimum: 16, from: 1000)
     let found = [

@@ -5,9 +5,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Limits and counts of transfers.
+/// Rate limits and counters of transfers.
 struct TransferTests {
-  /// A clock that only waiting advances.
+  /// A clock that is advanced only by waiting.
   private final class VirtualClock: Sendable {
     private let time = Mutex(100.0)
 
@@ -37,7 +37,7 @@ struct TransferTests {
     #expect(abs(time.now - 101) < 0.001)
     limit.take(500)
     #expect(abs(time.now - 101.5) < 0.001)
-    // Time without a transfer earns the bytes of a quarter of a second, not more.
+    // Idle time earns at most the bytes of a quarter of a second.
     time.advance(1000)
     limit.take(250)
     #expect(abs(time.now - 1101.5) < 0.001)
@@ -47,7 +47,7 @@ struct TransferTests {
 
   @Test func threadsShareALimit() throws {
     let waited = Mutex(0.0)
-    // A clock that stands still: each thread waits behind all that were before it.
+    // The clock does not advance: each thread waits for all that came before it.
     let limit = RateLimit(
       1000,
       clock: RateLimit.Clock(now: { 0 }, pause: { seconds in waited.withLock { $0 += seconds } }))
@@ -58,8 +58,8 @@ struct TransferTests {
     #expect(abs(sum - 10) < 0.001)
   }
 
-  /// A thread that waits when the user asks to stop continues at once, and none waits later.
-  @Test func thereIsNoLimitAfterARequestToStop() {
+  /// When a stop is requested, a waiting thread continues at once, and later ones do not wait.
+  @Test func theLimitEndsWithARequestToStop() {
     let time = VirtualClock()
     let isStopping = Mutex(false)
     let clock = RateLimit.Clock(
@@ -78,7 +78,7 @@ struct TransferTests {
     #expect(time.now == end)
   }
 
-  /// A read in pieces ends after the current one.
+  /// A read in pieces ends after the current piece.
   @Test func aLimitedReadEndsAfterARequestToStop() throws {
     let directory = try TemporaryDirectory("transfer")
     let (time, counts) = (VirtualClock(), TransferCounts())
@@ -93,7 +93,7 @@ struct TransferTests {
     let error = #expect(throws: StoreError.self) { try read(0, 1 << 20) }
     #expect(error?.code == .interrupted)
     #expect(counts.state.requests == 4)
-    // A short read is part of the end.
+    // A read of one piece is still carried out, since cleaning up may need it.
     #expect(try read(0, 1000) == 1000)
   }
 

@@ -7,13 +7,11 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The limit of bytes that are sent to a store of objects, in which objects wait in a local file
-/// until they are complete.
+/// The upload limit for object stores, where an object is buffered in a local file until it is
+/// complete.
 struct UploadLimitTests {
-  /// The bytes that are sent wait for the limit, not those that are written to the local file, and
-  /// bytes that are sent again count again.
-  /// A connection on which others are waited for sends something several times a second: a server
-  /// ends one that is silent. The portions are small, and each is waited for by itself.
+  /// A server closes a silent connection, so the bytes are sent in small portions, each with a
+  /// short wait.
   @Test func bytesAreSentInSmallPortions() throws {
     let server = try StoreServer()
     let time = Mutex(0.0)
@@ -41,6 +39,8 @@ struct UploadLimitTests {
     #expect(abs(time.withLock { $0 } - 300_000 / Double(rate)) < 0.5)
   }
 
+  /// The limit applies to bytes that are sent, also for another attempt, and not to those that are
+  /// written to the local file.
   @Test func theLimitIsForTheBytesThatAreSent() throws {
     let server = try StoreServer(#"[{"method": "PUT", "path": "large", "status": 503}]"#)
     let counts = TransferCounts()
