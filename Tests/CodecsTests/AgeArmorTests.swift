@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-/// The armor of files, and files by another program.
+/// The armor of files, and files made by another program.
 struct AgeArmorTests {
   @Test func armoredFilesOfAnotherProgramOpen() throws {
     let file = try AgeArmor.decode(Array(AgeFixture.forBoth.utf8))
@@ -32,7 +32,7 @@ struct AgeArmorTests {
     }
   }
 
-  @Test func lineEndingsAreAllTheSame() throws {
+  @Test func mixedLineEndingsAreRefused() throws {
     let text = String(decoding: AgeArmor.encode([UInt8](repeating: 1, count: 100)), as: UTF8.self)
     let returns = text.replacing("\n", with: "\r\n")
     #expect(try AgeArmor.decode(Array(returns.utf8)) == [UInt8](repeating: 1, count: 100))
@@ -46,8 +46,8 @@ struct AgeArmorTests {
     }
   }
 
-  /// Anything that is no white space at an end changes the file or is refused, so an armored file
-  /// has one form.
+  /// An armored file has a single form: any change other than white space at its ends changes the
+  /// file or is refused.
   @Test func everyChangeOfAnArmoredFileIsRefused() throws {
     let identity = try AgeFixture.key(AgeFixture.first)
     let text = Array(AgeFixture.forBoth.utf8)
@@ -66,7 +66,7 @@ struct AgeArmorTests {
     }
   }
 
-  /// Base64 without padding, as in headers.
+  /// Base64 without padding, as used in headers.
   @Test func base64WithoutPaddingIsCanonical() {
     let pairs: [([UInt8], String)] = [
       ([], ""), ([0xFB], "+w"), ([0xFB, 0xFF], "+/8"), ([1, 2, 3], "AQID"),

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Codecs
 
-/// Identities, passphrases and files that the tests of age share.
+/// Identities, passphrases and files that several tests of age use.
 enum AgeFixture {
-  /// The identity and the recipient that the specification gives as examples.
+  /// The example identity and recipient of the specification.
   static let identity = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
   static let recipient = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
 
@@ -55,17 +55,17 @@ enum AgeFixture {
     try AgePassphrase(Array(text.utf8).span)
   }
 
-  /// Decrypts a whole file in memory.
+  /// Decrypts a complete file in memory.
   static func decrypt(_ file: [UInt8], with identities: [AgeIdentity]) throws(AgeError) -> [UInt8] {
     try AgeFile(opening: file.span, with: identities).decrypt(file.span)
   }
 
-  /// Decrypts a whole file in memory.
+  /// Decrypts a complete file in memory.
   static func decrypt(_ file: [UInt8], with passphrase: AgePassphrase) throws(AgeError) -> [UInt8] {
     try AgeFile(opening: file.span, with: passphrase).decrypt(file.span)
   }
 
-  /// Returns the kind of the error that a call throws; without an error the test fails.
+  /// Returns the error of a call. The test fails if there is none.
   static func refusal<Value>(
     _ body: () throws(AgeError) -> Value, at location: SourceLocation = #_sourceLocation
   ) -> AgeError? {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Codecs
 
-/// Headers: several recipients, passphrases, grease, other recipients for an existing file, and
+/// Headers: several recipients, passphrases, grease, new recipients for an existing file, and
 /// damage.
 struct AgeHeaderTests {
   private static let plain = Array("some bytes".utf8)
@@ -110,7 +110,7 @@ struct AgeHeaderTests {
       try AgeFile(for: [AgeRecipient](repeating: recipient, count: 700))
     }
     #expect(error?.kind == .limit)
-    // The largest header that fits, and one byte more, which is larger than any that is written.
+    // The largest accepted header, and one that is a byte longer.
     for (excess, isAccepted) in [(0, true), (1, false)] {
       let key = AgeFileKey()
       let body = try AgeStanza(arguments: ["x"], body: [])

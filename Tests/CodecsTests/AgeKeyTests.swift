@@ -2,7 +2,7 @@ import Testing
 
 @testable import Codecs
 
-/// Identities, recipients, passphrases, and lists of them.
+/// Identities, recipients and passphrases, and lists of them.
 struct AgeKeyTests {
   @Test func examplesOfTheSpecificationAreReadAndWritten() throws {
     let identity = try AgeFixture.key(AgeFixture.identity)
@@ -28,7 +28,7 @@ struct AgeKeyTests {
     }
   }
 
-  /// Every changed, missing or doubled character is found.
+  /// Every changed, missing or duplicated character is detected.
   @Test func mistypedKeysAreRefused() {
     for text in [AgeFixture.identity, AgeFixture.recipient] {
       let bytes = Array(text.utf8)
@@ -48,7 +48,7 @@ struct AgeKeyTests {
     }
   }
 
-  /// Bech32 text of the right form but the wrong case or length.
+  /// Bech32 text of the right form, but in the wrong case or of the wrong length.
   @Test func keysInTheOtherCaseOrOfAnotherLengthAreRefused() {
     let upper = AgeFixture.recipient.uppercased()
     let lower = AgeFixture.identity.lowercased()
@@ -75,9 +75,9 @@ struct AgeKeyTests {
     }
   }
 
-  /// The valid and invalid texts of BIP 173, section "Test vectors", and two with bits that are no
-  /// whole byte.
-  @Test func bech32IsThatOfItsSpecification() throws {
+  /// The valid and invalid texts in BIP 173, section "Test vectors", and two whose bits do not form
+  /// whole bytes.
+  @Test func bech32MatchesItsSpecification() throws {
     let valid = [
       "A12UEL5L", "a12uel5l",
       "11qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqc8247j",
@@ -106,7 +106,7 @@ struct AgeKeyTests {
     }
   }
 
-  // MARK: - Types that are not supported
+  // MARK: - Unsupported types
 
   @Test func otherTypesOfRecipientsAreRefusedByName() {
     let names = [
@@ -194,7 +194,7 @@ struct AgeKeyTests {
 }
 
 extension Array {
-  /// Returns a copy with other elements in the place of one.
+  /// Returns a copy in which one element is replaced with others.
   fileprivate func replacing(_ index: Int, with others: [Element]) -> [Element] {
     Array(self[..<index]) + others + Array(self[(index + 1)...])
   }

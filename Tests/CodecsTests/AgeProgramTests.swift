@@ -4,7 +4,7 @@ import Testing
 
 @testable import Codecs
 
-/// Files that Debian's `age` decrypts, and files that it encrypts.
+/// Files that Debian's `age` decrypts, and files that it has encrypted.
 @Suite(.enabled(if: Program.exists("age"), "the program age is required"))
 struct AgeProgramTests {
   private typealias Seeded = TestSupport.Seeded
@@ -53,8 +53,8 @@ struct AgeProgramTests {
     #expect(try decrypt(rewritten, with: AgeFixture.text(old)).status != 0)
   }
 
-  /// `age` reads a passphrase from a terminal only.
-  @Test func passphrasesAreThoseOfAge() throws {
+  /// `age` reads a passphrase only from a terminal.
+  @Test func passphrasesAreCompatibleWithAge() throws {
     let directory = try TemporaryDirectory()
     let plain = Array("a key file\n".utf8)
     let passphrase = "pässphrase with spaces"
@@ -76,7 +76,7 @@ struct AgeProgramTests {
     return try run(["age", "-d", "-i", path], input: file)
   }
 
-  /// Runs `age` on a terminal and types a passphrase at each prompt.
+  /// Runs `age` on a terminal, and types a passphrase at each prompt.
   private func terminal(_ passphrase: String, _ words: [String], _ directory: String) throws {
     let script = """
       import os, pty, sys

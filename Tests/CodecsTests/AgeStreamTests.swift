@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-/// Payloads: portions, ranges, pieces by several threads, and damage.
+/// Payloads: portions, ranges, pieces processed by several threads, and damage.
 struct AgeStreamTests {
   private typealias Seeded = TestSupport.Seeded
 
@@ -13,7 +13,7 @@ struct AgeStreamTests {
     196_608, 200_000,
   ]
 
-  @Test(arguments: sizes) func anySplitHasTheSameFile(size: Int) throws {
+  @Test(arguments: sizes) func anySplitResultsInTheSameFile(size: Int) throws {
     var random = Seeded.fresh()
     let identity = AgeIdentity()
     let plain = random.bytes(size)
@@ -35,8 +35,8 @@ struct AgeStreamTests {
     #expect(try AgeFixture.decrypt(whole, with: [identity]) == plain)
   }
 
-  /// Whatever the portions, the buffer keeps its memory.
-  @Test func portionsNeedNoMemoryOfTheirOwn() throws {
+  /// For portions of any size, the buffer is not reallocated.
+  @Test func portionsDoNotReallocateTheBuffer() throws {
     let file = try AgeFile(for: [AgeIdentity().recipient])
     var encryptor = AgeEncryptor(file)
     var buffer: [UInt8] = []
@@ -90,7 +90,7 @@ struct AgeStreamTests {
     #expect(storedRange == UInt64(file.head.count)..<size)
     var buffer: [UInt8] = [9]
     var pieces = Array(stored[Int(storedRange.lowerBound)...])
-    // One byte less; a damaged second piece; the first piece in the place of the second.
+    // A missing byte; a damaged second piece; the first piece in place of the second.
     #expect(
       AgeFixture.refusal { () throws(AgeError) in
         try file.open(
@@ -111,7 +111,7 @@ struct AgeStreamTests {
     #expect(buffer == [9])
   }
 
-  /// A file that was cut between two pieces seems valid until its end is read.
+  /// A file that was truncated between two pieces seems valid until its end is read.
   @Test func aFileCutBetweenPiecesIsFoundAtItsEnd() throws {
     let identity = AgeIdentity()
     let file = try AgeFile(for: [identity.recipient])
@@ -138,7 +138,7 @@ struct AgeStreamTests {
 
   // MARK: - Threads
 
-  /// Several threads seal runs of pieces of one file at once.
+  /// Several threads encrypt pieces of one file at once.
   @Test func piecesSealedByThreadsAreTheSameFile() async throws {
     let plain = [UInt8](repeating: 5, count: 10 * AgePayload.plainCount + 77)
     let file = try AgeFile(for: [AgeIdentity().recipient])
@@ -198,14 +198,14 @@ struct AgeStreamTests {
         1 << UInt8.random(in: 0..<8, using: &random)
       try check(other, identity, plain, "a flipped bit")
     }
-    // Two pieces that changed places.
+    // Two swapped pieces.
     var swapped = stored
     let first = file.head.count..<(file.head.count + AgePayload.storedCount)
     swapped.replaceSubrange(first, with: stored[first.upperBound..<(first.upperBound + 65_552)])
     try check(swapped, identity, plain, "a moved piece")
   }
 
-  /// Expects a payload failure, and that only right bytes were released.
+  /// Expects a payload failure, after only correct bytes were released.
   private func check(
     _ stored: [UInt8], _ identity: AgeIdentity, _ plain: [UInt8], _ subject: String
   ) throws {

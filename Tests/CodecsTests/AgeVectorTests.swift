@@ -4,8 +4,8 @@ import Testing
 
 @testable import Codecs
 
-/// The vectors of the Community Cryptography Test Vectors (C2SP/CCTV, `age/testdata`): each is
-/// opened, or refused for the reason that it states.
+/// The Community Cryptography Test Vectors (C2SP/CCTV, `age/testdata`): each file is opened, or
+/// refused for the stated reason.
 struct AgeVectorTests {
   @Test(.enabled(if: Shared.has("vectors/age"))) func eachVectorIsOpenedOrRefusedForItsReason()
     throws
@@ -27,8 +27,8 @@ struct AgeVectorTests {
     print("age vectors: \(vectors.count), \(counts.sorted { $0.key < $1.key })")
   }
 
-  /// The identity cannot be used, but the file key, which the vector has, opens the file: only the
-  /// one type of stanza is missing.
+  /// The identity is not supported, but the file key, which is part of the vector, opens the file:
+  /// only this type of stanza is unsupported.
   @Test(.enabled(if: Shared.has("vectors/age"))) func postQuantumFilesOpenWithTheirFileKey() throws
   {
     let vectors = try AgeVector.all().filter { $0.isPostQuantum && $0.stated == "success" }
@@ -48,7 +48,8 @@ struct AgeVectorTests {
     }
   }
 
-  /// Splitting the stored bytes changes nothing: not what is released, and not the error.
+  /// The division of the stored bytes into portions affects neither the released bytes nor the
+  /// error.
   @Test(.enabled(if: Shared.has("vectors/age"))) func vectorsInPortionsHaveTheSameResult() throws {
     for vector in try AgeVector.all() where vector.name.hasPrefix("stream_") {
       for portion in [1000, 65_535, 65_552, 65_553] {
@@ -60,7 +61,7 @@ struct AgeVectorTests {
   }
 }
 
-/// A vector: lines `key: value`, an empty line, and the file.
+/// A vector: lines of the form `key: value`, an empty line, and the file.
 private struct AgeVector {
   let name: String
   private let fields: [(key: String, value: String)]
@@ -121,7 +122,7 @@ private struct AgeVector {
   }
 
   static func digest(_ bytes: [UInt8]) -> String {
-    // sha256sum is another implementation than the one under test.
+    // sha256sum is independent of the implementation under test.
     let result = try? run(["sha256sum"], input: bytes)
     return String(String(decoding: result?.output ?? [], as: UTF8.self).prefix(64))
   }
@@ -137,13 +138,13 @@ private struct AgeVector {
   var stated: String { values("expect").first ?? "" }
   var statedPayload: String? { values("payload").first }
 
-  /// Whether the vector needs a post-quantum identity, which is refused by name.
+  /// Whether the vector needs a post-quantum identity, a type that is refused by name.
   var isPostQuantum: Bool {
     values("identity").allSatisfy { $0.hasPrefix("AGE-SECRET-KEY-PQ-1") }
       && !values("identity").isEmpty
   }
 
-  /// The outcome that this implementation must have.
+  /// The expected outcome of this implementation.
   var expected: String { isPostQuantum ? "unsupported" : stated }
   var payload: String? { isPostQuantum ? nil : statedPayload }
 
@@ -180,7 +181,7 @@ private struct AgeVector {
     }
   }
 
-  /// The identities. Those of other types do not count if there is another, as in
+  /// The identities. Those of unsupported types are omitted if there are others, as in
   /// `hybrid_x25519_arg`.
   private func identities() throws(AgeError) -> [AgeIdentity] {
     var identities: [AgeIdentity] = []
@@ -203,7 +204,7 @@ private struct AgeVector {
     return try AgeFile(opening: file.span, with: identities)
   }
 
-  /// The vectors' word for an error. The one limit that a vector exceeds is a header failure there.
+  /// Returns the vectors' term for an error. They treat the one exceeded limit as a header failure.
   private func outcome(_ error: AgeError) -> String {
     switch error.kind {
     case .armor: "armor failure"

@@ -17,14 +17,14 @@ struct ByteSpreadTests {
     }
   }
 
-  @Test(arguments: sizes) func compressibleBytesAreNoNoise(count: Int) {
+  @Test(arguments: sizes) func compressibleBytesAreNotNoise(count: Int) {
     var random = Seeded(7)
     let noise = random.bytes(count)
     #expect(!isNoise(ZstdTests.text(count)))
     #expect(!isNoise([UInt8](repeating: 0, count: count)))
     #expect(!isNoise(Array(Base64.encode(noise).utf8)))
     #expect(!isNoise(Array(Hex.encode(noise).utf8)))
-    // Four-byte numbers as in tables.
+    // Four-byte numbers, as in tables.
     #expect(!isNoise(noise.enumerated().map { $0.offset % 4 == 0 ? $0.element : 0 }))
   }
 

@@ -148,11 +148,11 @@ struct CBORTests {
   }
 
   @Test(arguments: [
-    // Not the shortest form.
+    // Not in the shortest form.
     ("1800", CodecError.Kind.malformed, 0), ("1817", .malformed, 0), ("1900ff", .malformed, 0),
     ("1a0000ffff", .malformed, 0), ("1b00000000ffffffff", .malformed, 0), ("3817", .malformed, 0),
     ("5801ff", .malformed, 0), ("980100", .malformed, 0), ("b801000000", .malformed, 0),
-    // Indefinite, reserved.
+    // Indefinite or reserved lengths.
     ("5f4100ff", .unsupported, 0), ("7f6161ff", .unsupported, 0), ("9fff", .unsupported, 0),
     ("bfff", .unsupported, 0), ("1c", .unsupported, 0), ("1f", .unsupported, 0),
     ("ff", .unsupported, 0),
@@ -163,7 +163,7 @@ struct CBORTests {
     ("a201000000", .malformed, 3), ("a200000000", .malformed, 3), ("a220000000", .malformed, 3),
     ("a22000" + "2000", .malformed, 3), ("a1616100", .malformed, 1), ("a18000", .malformed, 1),
     ("a1f400", .malformed, 1), ("a11bffffffffffffffff00", .unsupported, 1),
-    // Truncated, or with a length beyond the end.
+    // Truncated, or with a length beyond the end of the input.
     ("", .truncated, 0), ("18", .truncated, 0), ("19ff", .truncated, 0), ("41", .truncated, 0),
     ("5b7fffffffffffffff00", .truncated, 0), ("7bffffffffffffffff00", .truncated, 0),
     ("82" + "00", .truncated, 0), ("8200" + "18", .truncated, 2), ("a2" + "0000", .truncated, 0),
@@ -216,7 +216,7 @@ struct CBORTests {
     #expect(failure { () throws(CodecError) in try endless.skip() }?.kind == .limit)
   }
 
-  /// Every accepted encoding is the only encoding of its value.
+  /// Every encoding that is accepted is the only one of its value.
   @Test(arguments: [UInt64(1), 2, 3])
   func acceptsOnlyCanonicalEncodings(seed: UInt64) {
     var random = Seeded(seed)

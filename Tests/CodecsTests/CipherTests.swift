@@ -3,9 +3,9 @@ import Testing
 
 @testable import Codecs
 
-/// AES-256-CBC, AES key wrap, PBKDF2 and digests, with the vectors of their standards.
+/// AES-256-CBC, AES key wrap, PBKDF2 and digests, with the test vectors of their standards.
 struct CipherTests {
-  /// The key of NIST SP 800-38A, appendix F.2.5.
+  /// The key in NIST SP 800-38A, appendix F.2.5.
   private static let key = bytes("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
   private static let vector = bytes("000102030405060708090a0b0c0d0e0f")
   private static let plain = bytes(
@@ -118,7 +118,8 @@ struct CipherTests {
     #expect(open(derived) == bytes(key))
   }
 
-  /// An empty password has a key, too: libcrypto must not take its address for a missing one.
+  /// A key can be derived from an empty password: libcrypto must not treat its address as a missing
+  /// password.
   @Test func emptyPasswordsHaveKeys() {
     let derived = PasswordKey.derive(
       from: secret([]), salt: Array("salt".utf8), rounds: 1, hash: .sha256)
@@ -126,7 +127,7 @@ struct CipherTests {
       open(derived) == bytes("f135c27993baf98773c5cdb40a5706ce6a345cde61b000a67858650cd6a324d7"))
   }
 
-  /// FIPS 180-4 and FIPS 202, the examples of NIST for no bytes, 24 bits and 448 bits.
+  /// NIST's examples for FIPS 180-4 and FIPS 202: messages of 0, 24 and 448 bits.
   @Test(arguments: [
     (
       "", "da39a3ee5e6b4b0d3255bfef95601890afd80709",

@@ -8,7 +8,7 @@ struct GearChunkerTests {
     return random.bytes(24 << 20)
   }()
 
-  /// Returns the chunk lengths of a content that is cut like a file.
+  /// Returns the lengths of the chunks into which a file's content is cut.
   static func lengths(_ content: [UInt8]) -> [Int] {
     let chunker = GearChunker()
     var lengths: [Int] = []
@@ -31,7 +31,7 @@ struct GearChunkerTests {
         == "2da3c5e4afdae6a75759f7ff833cfc7067849be1641b3c8c892a147247db83f5")
   }
 
-  /// The offsets were computed by a Python program from the documented rule.
+  /// A Python program computed these offsets from the documented rule.
   @Test func cutsAtTheDocumentedOffsets() {
     #expect(
       Blake2b.hash(Self.noise).hex

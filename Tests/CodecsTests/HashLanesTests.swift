@@ -2,8 +2,8 @@ import Testing
 
 @testable import Codecs
 
-/// Hashing several runs at once gives the digests of libsodium and of independent implementations,
-/// with all instruction sets.
+/// Hashing several runs at once gives the same digests as libsodium and as independent
+/// implementations, with all instruction sets.
 struct HashLanesTests {
   /// The numbers of lanes that this processor supports.
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
@@ -53,7 +53,7 @@ struct HashLanesTests {
 
   // MARK: - Choice of the implementation
 
-  /// Some runs are hashed alone, some together, each with its own digest.
+  /// Whether runs are hashed alone or together, each gets its own digest.
   @Test(arguments: [0] + widths) func everyRunHasItsOwnDigest(lanes: Int) {
     var random = Seeded(24)
     let bytes = random.bytes(100_000)
@@ -108,7 +108,8 @@ struct HashLanesTests {
     #expect(none == 0)
   }
 
-  /// The second implementation used for verification, with streams, gives the correct digests.
+  /// The second implementation, which hashes streams and is used for verification, gives the
+  /// correct digests.
   @Test(arguments: widths) func hashingInStreamsAgrees(lanes: Int) {
     var random = Seeded(26)
     let bytes = random.bytes(3000)

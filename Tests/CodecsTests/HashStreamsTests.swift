@@ -2,12 +2,13 @@ import Testing
 
 @testable import Codecs
 
-/// Streams hashed together give the digests of libsodium, however their bytes are divided.
+/// Streams that are hashed together have the same digests as with libsodium, however their bytes
+/// are divided.
 struct HashStreamsTests {
-  /// The numbers of lanes that this processor supports; with 0 libsodium is used.
+  /// The numbers of lanes that this processor supports; 0 stands for libsodium.
   private static let widths = [0, 4, 8].filter { $0 <= Blake2b.processorLanes }
 
-  /// Returns the digests of streams; each portion has a run for every stream.
+  /// Returns the digests of streams. Each portion has one run for each stream.
   private func digests(
     _ portions: [[Range<Int>]], of bytes: [UInt8], in lanes: Int
   ) -> [Digest] {

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Codecs
 
-/// Checks of hashing in lanes against implementations other than libsodium, and of memory that it
-/// must not read.
+/// Verifies hashing in lanes against implementations other than libsodium, and that no memory
+/// outside the input is read.
 struct HashWitnessTests {
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 
-  /// The digests of the example of RFC 7693 with 32 bytes of output, and of no bytes.
+  /// The digests of RFC 7693's example with 32 bytes of output, and of an empty input.
   @Test(arguments: widths) func agreesWithKnownDigests(lanes: Int) {
     let digests = Blake2b.hashInLanes(
       [0..<3, 0..<0, 0..<3], of: Array("abc".utf8).span, lanes: lanes)
@@ -17,7 +17,7 @@ struct HashWitnessTests {
     #expect(digests.map(\.hex) == [abc, nothing, abc])
   }
 
-  /// Python uses the code of BLAKE2's authors.
+  /// Python uses the implementation of BLAKE2's authors.
   @Test(arguments: widths) func agreesWithPython(lanes: Int) throws {
     var random = Seeded(25)
     let bytes = random.bytes(60_000)
@@ -42,7 +42,7 @@ struct HashWitnessTests {
     #expect(Blake2b.hashInStreams(runs, of: bytes.span, lanes: lanes).map(\.hex) == lines)
   }
 
-  /// The bytes end with a page, after which a read would end this process.
+  /// The bytes end at a page boundary, and a read beyond it would end this process.
   @Test(arguments: widths) func readsNothingAfterARun(lanes: Int) throws {
     let page = Int(sysconf(Int32(_SC_PAGESIZE)))
     let flags = MAP_PRIVATE | MAP_ANONYMOUS
@@ -56,11 +56,11 @@ struct HashWitnessTests {
     let runs = (0...400).map { (page - $0)..<page }
     let wanted = runs.map { Blake2b.hash(bytes.extracting($0)) }
     #expect(Blake2b.hashInLanes(runs, of: bytes, lanes: lanes) == wanted)
-    // Each run separately, so that no lane reads for another.
+    // Each run is hashed separately, so that no lane reads on behalf of another.
     #expect(runs.flatMap { Blake2b.hashInLanes([$0], of: bytes, lanes: lanes) } == wanted)
     #expect(Blake2b.hashInStreams(runs, of: bytes, lanes: lanes) == wanted)
     #expect(runs.flatMap { Blake2b.hashInStreams([$0], of: bytes, lanes: lanes) } == wanted)
-    // All bytes of a stream end there.
+    // In these streams, all bytes end at the page boundary.
     var streams = runs.map { _ in Blake2b.Stream(lanes: lanes) }
     for _ in 0..<3 { Blake2b.Stream.update(&streams, by: runs, of: bytes) }
     let thrice = runs.map { run in

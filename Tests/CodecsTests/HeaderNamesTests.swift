@@ -2,9 +2,10 @@ import Testing
 
 @testable import Codecs
 
-/// Names with a NUL, which libarchive would end there: they could become those of other members.
+/// Names that contain a NUL. libarchive would truncate them there, so that they could equal the
+/// names of other members.
 struct HeaderNamesTests {
-  /// A stream that returns at most some bytes at a time.
+  /// A stream that returns a limited number of bytes at a time.
   private final class Stream: ArchiveInput {
     private var rest: ArraySlice<UInt8>
     private let portion: Int
@@ -36,7 +37,8 @@ struct HeaderNamesTests {
     members.map { String(decoding: $0.path ?? [], as: UTF8.self) }
   }
 
-  /// Formats of tar: pax records, and GNU's long names, each with content that fills portions.
+  /// Two formats of tar, pax records and GNU long names, each with content that fills several
+  /// portions.
   @Test(arguments: ["PAX_FORMAT", "GNU_FORMAT"], [1000, 1 << 20])
   func namesInTarKeepNULs(format: String, portion: Int) throws {
     let script = """

@@ -46,7 +46,7 @@ struct JSONTests {
     }
   }
 
-  /// Unwanted members are validated but not kept.
+  /// Members that are not wanted are validated, but not kept.
   @Test func onlyWantedMembersAreKept() throws {
     let text = #"{"a":[1,{"b":2}],"n\u00e9":"\ud83d\ude00","b":{"a":3},"c":null}"#
     let read = try JSON(parsing: Array(text.utf8), keeping: ["b", "c", "né"])
@@ -60,7 +60,8 @@ struct JSONTests {
     }
   }
 
-  /// Small values need more memory than their text: their number is limited, kept or not.
+  /// Small values need more memory than their text, so the number of values is limited, whether
+  /// they are kept or not.
   @Test func numberOfValuesIsLimited() throws {
     let text = Array("{\"a\":[1,[2,3],{\"b\":4}]}".utf8)
     for wanted: Set<String>? in [nil, []] {
@@ -167,7 +168,8 @@ struct JSONTests {
 
   // MARK: - Streams
 
-  /// The elements are made while the object is written: few are made before the first piece.
+  /// The elements are created while the object is written: only few exist before the first piece is
+  /// written.
   @Test func longArraysAreWrittenInPieces() {
     let path = String(repeating: "p", count: 100)
     var (made, pieces) = (0, [(bytes: Int, made: Int)]())

@@ -10,7 +10,7 @@ struct PaxAttributeNameTests {
     names.map { .init(name: text($0), value: [1]) }
   }
 
-  /// As GNU tar 1.34 writes them.
+  /// The encoding that GNU tar 1.34 uses.
   @Test(arguments: [
     ("user.plain", "user.plain"), ("user.a=b", "user.a%3Db"), ("user.c%d", "user.c%25d"),
     ("user.e%3Df", "user.e%253Df"), ("%", "%25"), ("==", "%3D%3D"), ("é g", "é g"),
@@ -20,9 +20,9 @@ struct PaxAttributeNameTests {
     #expect(PaxAttributeName.decode(Self.text(encoded)) == Self.text(name))
   }
 
-  /// star encodes nothing.
+  /// star does not encode names.
   @Test(arguments: ["user.50%", "user.%3d", "user.%2", "user.%C3%A9"])
-  func otherNamesStay(name: String) {
+  func otherNamesAreNotDecoded(name: String) {
     #expect(PaxAttributeName.decode(Self.text(name)) == Self.text(name))
   }
 
@@ -33,8 +33,8 @@ struct PaxAttributeNameTests {
     #expect(Array(member.header()[512..<512 + record.count]) == record)
   }
 
-  /// bsdtar writes each attribute under two keys, of which libarchive decodes one.
-  @Test func attributesThatAreStoredTwiceAreOne() {
+  /// bsdtar writes each attribute under two keys, one of which libarchive decodes.
+  @Test func attributesStoredUnderTwoKeysAreReadOnce() {
     let read = Self.attributes(
       "user.a=b", "user.a%3Db", "user.e%3Df", "user.e%253Df", "user.é g", "user.%C3%A9%20g",
       "user.x")

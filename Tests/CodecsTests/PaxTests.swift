@@ -42,9 +42,9 @@ struct PaxTests {
     ]
   }()
 
-  /// A list that is none, of another version or truncated, is an attribute only, as is one that
-  /// contradicts the mode.
-  @Test func accessListsAreTextAsWell() {
+  /// A valid ACL is also written as text. One that is invalid or contradicts the mode is written
+  /// only as an attribute.
+  @Test func accessListsAreAlsoWrittenAsText() {
     let list: [UInt8] =
       [2, 0, 0, 0] + [1, 0, 6, 0, 255, 255, 255, 255] + [2, 0, 5, 0, 232, 3, 0, 0]
       + [4, 0, 4, 0, 255, 255, 255, 255] + [8, 0, 0, 0, 0, 0, 0, 1]
@@ -78,7 +78,7 @@ struct PaxTests {
     #expect(list.output.split(separator: 0x0A).count == Self.members.count)
   }
 
-  /// Python's reader returns each field.
+  /// Python's reader finds the right value of each field.
   @Test func everyFieldIsRead() throws {
     let script = """
       import sys, tarfile
@@ -123,7 +123,7 @@ struct PaxTests {
         == Set(files.map(\.0.path)))
   }
 
-  /// A size of more than 8 GiB is in the extended header, whose length includes itself.
+  /// A size above 8 GiB is in the extended header, whose records include their own length.
   @Test func largeSizeIsInTheExtendedHeader() {
     let member = PaxMember(path: Self.text("large"), kind: .file(size: 1 << 40), mode: 0o644)
     let header = member.header()
@@ -134,7 +134,7 @@ struct PaxTests {
     #expect(PaxMember.padding(after: 1 << 40) == 0 && PaxMember.padding(after: 513) == 511)
   }
 
-  /// Lengths around a power of ten, where the digits of the length change the length.
+  /// Lengths near a power of ten, where the digits of the length affect the length.
   @Test func recordLengthsIncludeTheirDigits() throws {
     for count in 70...120 {
       var member = PaxMember(path: Self.text("x"), kind: .fifo, mode: 0o644)

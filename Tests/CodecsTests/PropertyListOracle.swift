@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Foundation's property lists, to check the project's own reader and writer.
+/// Foundation's property lists, for comparison with the project's own reader and writer.
 enum PropertyListOracle {
-  /// Returns Foundation's value of the bytes with members sorted by key.
+  /// Returns the value that Foundation reads, with members sorted by key.
   static func read(_ bytes: [UInt8]) throws -> PropertyList {
     let value = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
     return try #require(converted(value))
@@ -23,7 +23,8 @@ enum PropertyListOracle {
         fromPropertyList: foundation(value), format: format, options: 0))
   }
 
-  /// Returns the value with the members of all dictionaries sorted, as Foundation keeps no order.
+  /// Returns the value with the members of all dictionaries sorted, because Foundation does not
+  /// keep their order.
   static func sorted(_ value: PropertyList) -> PropertyList {
     switch value {
     case .array(let elements): .array(elements.map { sorted($0) })
@@ -89,7 +90,7 @@ enum PropertyListOracle {
   }
 }
 
-/// A generator of random property lists with every kind of value.
+/// A generator of random property lists that contain all kinds of values.
 struct PropertyListGenerator {
   var random: Seeded
   /// Whether strings may contain characters that XML does not allow.

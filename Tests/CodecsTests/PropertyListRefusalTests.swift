@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Invalid and hostile property lists give an error with a position, never a crash.
+/// Invalid and hostile property lists result in an error with a position, never in a crash.
 struct PropertyListRefusalTests {
   @Test(arguments: [
     ("<plist>\n <dict>\n  <key>a</key>\n </dict>\n</plist>", 3, 3, "the key 'a' has no value"),
@@ -140,7 +140,7 @@ struct PropertyListRefusalTests {
     #expect(throws: CodecError.self) { try value.binary() }
   }
 
-  /// Damaged lists are refused or read as another value, which can be written.
+  /// A damaged list is refused or is read as another value, which can be written.
   @Test(arguments: 0..<200)
   func neverCrashesOnDamage(seed: Int) throws {
     var generator = PropertyListGenerator(UInt64(seed) + 9000)
@@ -173,7 +173,7 @@ struct PropertyListRefusalTests {
     }
   }
 
-  /// Returns a binary list of objects, the first of which is the value.
+  /// Returns a binary property list of these objects, the first of which is the root.
   static func binary(_ objects: [[UInt8]]) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var offsets: [UInt8] = []

@@ -33,7 +33,8 @@ struct PropertyListTests {
     #expect(try PropertyList(reading: value.xml()) == value, "seed \(seed)")
     #expect(try PropertyList(reading: value.binary()) == value, "seed \(seed)")
     #expect(try value.xml() == value.xml())
-    // Strings keep their bytes; `==` would not distinguish composed and decomposed characters.
+    // The encoded bytes are compared, because `==` does not distinguish composed and decomposed
+    // characters.
     #expect(try PropertyList(reading: value.xml()).binary() == value.binary())
     #expect(try PropertyList(reading: value.binary()).binary() == value.binary())
   }
@@ -57,7 +58,7 @@ struct PropertyListTests {
     #expect((value.dictionaryValue?.count ?? 0) > 1)
   }
 
-  /// One of the real files contains preprocessor lines: Foundation refuses it as well.
+  /// One of the real files contains preprocessor lines, and Foundation refuses it as well.
   @Test(.enabled(if: Shared.has("fixtures/info-plists")))
   func refusesARealFileWithPreprocessorLines() throws {
     let bytes = try Shared.bytes("fixtures/info-plists/keepassium.plist")
@@ -92,9 +93,9 @@ struct PropertyListTests {
     #expect(value["c"] == nil)
   }
 
-  /// A dictionary of many members is searched in another way than one of a few.
+  /// Large dictionaries are searched in a different way than small ones.
   @Test(arguments: [1, 15, 16, 17, 40])
-  func lastOfSeveralMembersWithOneKeyHoldsInItsFirstPlace(_ count: Int) throws {
+  func lastValueOfAKeyIsUsedAtItsFirstPlace(_ count: Int) throws {
     let keys = (0..<count).map { "key \($0)" }
     let members = (keys.map { ($0, "old") } + keys.reversed().map { ($0, "new") })
       .map { "<key>\($0.0)</key><string>\($0.1)</string>" }

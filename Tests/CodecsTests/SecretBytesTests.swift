@@ -3,14 +3,14 @@ import Testing
 
 @testable import Codecs
 
-/// The memory of secrets, as `/proc/self` shows it.
+/// The memory of secrets, as visible in `/proc/self`.
 struct SecretBytesTests {
-  /// Without the right to lock memory, secrets are only wiped.
+  /// Without permission to lock memory, secrets are only wiped.
   @Test(.enabled(if: ProcessMemory.mayLock, "RLIMIT_MEMLOCK permits no locked memory"))
   func identitiesAreNeitherSwappedNorDumped() throws {
     let secret = SecretBytes.random(count: 32, locked: true)
     let flags = try unsafe secret.withPointer { try ProcessMemory.flags(at: UInt(bitPattern: $0)) }
-    // Locked, and not in a core dump: proc_pid_smaps(5).
+    // The flags for locked memory and for exclusion from core dumps: proc_pid_smaps(5).
     #expect(flags.contains("lo") && flags.contains("dd"), "\(flags)")
     #expect(secret.count == 32)
   }
@@ -24,7 +24,7 @@ struct SecretBytesTests {
       copy = try #require(try ProcessMemory.bytes(at: address, count: secret.count))
       secret.withBytes { bytes in #expect(bytes.indices.allSatisfy { bytes[$0] == copy[$0] }) }
     }
-    // The memory no longer exists, or has other bytes at nearly every place.
+    // The memory is no longer mapped, or contains different bytes almost everywhere.
     let after = try ProcessMemory.bytes(at: address, count: copy.count) ?? []
     #expect(zip(after, copy).count { $0 == $1 } < copy.count / 16)
   }
@@ -42,7 +42,7 @@ private enum ProcessMemory {
 
   /// Returns the flags of the mapping that contains an address.
   static func flags(at address: UInt) throws -> [Substring] {
-    // String(contentsOfFile:) ends at the first short read, which is not the end here.
+    // String(contentsOfFile:) would stop at the first short read, before the end of the file.
     let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/smaps"))
     defer { try? file.close() }
     let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
@@ -59,7 +59,7 @@ private enum ProcessMemory {
     return []
   }
 
-  /// Returns bytes at an address, or nil if no memory is there.
+  /// Returns the bytes at an address, or nil if no memory is mapped there.
   static func bytes(at address: UInt, count: Int) throws -> [UInt8]? {
     let memory = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/mem"))
     defer { try? memory.close() }

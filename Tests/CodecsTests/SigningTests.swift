@@ -2,7 +2,7 @@ import Testing
 
 @testable import Codecs
 
-/// Ed25519 signatures and the texts of their keys.
+/// Ed25519 signatures, and the text form of their keys.
 struct SigningTests {
   private static func bytes(hex: String) -> [UInt8] {
     let digits = Array(hex.utf8)

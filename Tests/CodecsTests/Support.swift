@@ -2,7 +2,7 @@ import Codecs
 import Foundation
 import Testing
 
-/// A SplitMix64 generator: the same numbers for a seed on every machine.
+/// A SplitMix64 generator, which returns the same numbers for a seed on every machine.
 struct Seeded: RandomNumberGenerator {
   var state: UInt64
 
@@ -48,14 +48,14 @@ struct Seeded: RandomNumberGenerator {
   }
 }
 
-/// The output and the exit status of a program.
+/// The output and exit status of a program.
 struct Output {
   var status: Int32
   var output: [UInt8]
   var errors: String
 }
 
-/// Runs a program of the system with bytes on its standard input.
+/// Runs a program with bytes on its standard input.
 func run(_ arguments: [String], input: [UInt8] = [], directory: String? = nil) throws -> Output {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -77,7 +77,7 @@ func run(_ arguments: [String], input: [UInt8] = [], directory: String? = nil) t
       decoding: try Data(contentsOf: URL(fileURLWithPath: paths[2])), as: UTF8.self))
 }
 
-/// A directory that is removed with this object.
+/// A directory that is removed when this object is released.
 final class TemporaryDirectory {
   let path: String
 
@@ -89,7 +89,7 @@ final class TemporaryDirectory {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// Returns the error thrown by a read; without one the test fails.
+/// Returns the error that a read throws. The test fails if there is none.
 func failure<Value>(
   _ body: () throws(CodecError) -> Value, at location: SourceLocation = #_sourceLocation
 ) -> CodecError? {

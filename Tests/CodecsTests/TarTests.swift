@@ -198,7 +198,7 @@ struct TarTests {
     #expect(try kind(other) == .unrepresentable)
   }
 
-  /// Frames of whole members, in any order, form an archive if the end blocks follow.
+  /// Frames of complete members form an archive in any order, if the end blocks follow.
   @Test(arguments: ["tar", "bsdtar"])
   func independentFramesFormAnArchive(program: String) throws {
     var writer = try TarWriter()

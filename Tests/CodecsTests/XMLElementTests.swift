@@ -1,7 +1,7 @@
 import Codecs
 import Testing
 
-/// XML documents, also hostile ones.
+/// XML documents, including hostile ones.
 struct XMLElementTests {
   private func read(
     _ text: String, _ change: (inout XMLElement.Limits) -> Void = { _ in }

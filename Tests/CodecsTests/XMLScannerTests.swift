@@ -2,9 +2,9 @@ import Testing
 
 @testable import Codecs
 
-/// The markup of XML documents as the readers of several formats see it.
+/// The markup of XML documents, as seen by the readers of several formats.
 struct XMLScannerTests {
-  /// Returns the tokens of a document, with the attributes of its tags.
+  /// Returns the tokens of a document, including the attributes of tags.
   private func scan(_ text: String) throws(CodecError) -> [String] {
     var scanner = try XMLScanner(Array(text.utf8), in: .androidXML)
     var (tokens, depth): ([String], Int) = ([], 0)

@@ -34,7 +34,7 @@ struct YAMLTests {
     #expect(rules[1]["nothing"] == nil)
   }
 
-  /// Editors of Windows write a byte order mark.
+  /// Editors on Windows may write a byte order mark.
   @Test func byteOrderMarkIsIgnored() throws {
     let root = try YAML.parse("\u{feff}" + sample.replacing("\n", with: "\r\n"))
     #expect(root.mapping?.map(\.name) == ["policy", "schema", "extends", "classes", "rules"])

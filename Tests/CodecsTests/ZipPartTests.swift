@@ -25,13 +25,13 @@ struct ZipPartTests {
     func seek(to offset: UInt64) { position = Int(clamping: offset) }
   }
 
-  /// A member with its content.
+  /// A member and its content.
   private struct Member: Equatable {
     let facts: ArchiveMember
     var content: [UInt8] = []
   }
 
-  /// Returns an archive of files with every tenth a directory and every tenth a link.
+  /// Returns an archive of files, of which every tenth is a directory and every tenth a link.
   private func archive(_ count: Int) throws -> [UInt8] {
     var writer = try ArchiveWriter(.zip)
     var bytes: [UInt8] = []
@@ -71,8 +71,8 @@ struct ZipPartTests {
     return found
   }
 
-  /// Parts have the members of the archive, in its order, and an archive of one part is not
-  /// divided.
+  /// The parts contain the members of the archive in the original order. An archive that fits into
+  /// one part is not divided.
   @Test(arguments: [1, 7, 49, 50, 51], [ArchiveReader.Format.zip, .any])
   func partsHaveAllMembers(partSize: Int, format: ArchiveReader.Format) throws {
     let bytes = try archive(50)
@@ -83,16 +83,16 @@ struct ZipPartTests {
     #expect(outline.parts.count == (partSize < 50 ? (49 / partSize) + 1 : 0))
   }
 
-  /// libarchive looks for the end of an archive in the last 16 KiB of a file, and reads one that it
-  /// does not find there as a stream: without modes, and links as files.
+  /// libarchive searches the end record of an archive in the last 16 KiB of the file. If it does
+  /// not find it there, it reads the archive as a stream: without modes, and with links as files.
   @Test(arguments: [(0, 0), (17_000, 0), (65_535, 0), (0, 20_000), (9_000, 9_000)])
-  func anEndFarFromThatOfTheFileIsFound(comment: Int, zeros: Int) throws {
+  func anEndRecordFarFromTheEndOfTheFileIsFound(comment: Int, zeros: Int) throws {
     var bytes = try archive(50)
     let whole = try members(Input(bytes), partSize: .max)
     let end = bytes.count
     bytes[end - 2] = UInt8(truncatingIfNeeded: comment)
     bytes[end - 1] = UInt8(truncatingIfNeeded: comment >> 8)
-    // A comment may have what looks like the end of an archive.
+    // A comment may contain bytes that look like an end record.
     var text = [UInt8](repeating: 7, count: comment)
     if comment > 0 { text.replaceSubrange(40..<44, with: ZipCentralDirectory.endSignature) }
     bytes += text + [UInt8](repeating: 0, count: zeros)
@@ -101,7 +101,8 @@ struct ZipPartTests {
     }
   }
 
-  /// Of two headers that lead to the same member libarchive takes one.
+  /// If two headers refer to the same member, libarchive returns it only once, which must be
+  /// reported.
   @Test func aHeaderWithoutAMemberIsReported() throws {
     let bytes = try archive(1)
     let directory = try #require(
@@ -120,7 +121,7 @@ struct ZipPartTests {
     #expect(isEnded)
   }
 
-  /// A backslash is a character of a name, unless the member was made on a system that has it for a
+  /// A backslash is part of a name, unless the member comes from a system on which it is a
   /// separator.
   @Test(arguments: [1, 10]) func backslashesStay(partSize: Int) throws {
     var writer = try ArchiveWriter(.zip)
@@ -143,7 +144,8 @@ struct ZipPartTests {
     #expect(try paths() == ["a/b", "caf\u{e9}/x", "d/e\\f", "plain"])
   }
 
-  /// libarchive would end the names at the NUL, and make the first one that of another member.
+  /// libarchive would truncate the names at the NUL, so that the first one would equal another
+  /// member's name.
   @Test(arguments: [1, 10]) func namesKeepNULs(partSize: Int) throws {
     var writer = try ArchiveWriter(.zip)
     var bytes: [UInt8] = []
@@ -166,8 +168,9 @@ struct ZipPartTests {
     #expect(paths.count == 5 && paths[3].hasPrefix("d\0") && paths[4] == "plain")
   }
 
-  /// Headers in another order than the members are read as a whole: parts would have another order.
-  @Test func otherOrdersAreReadAsAWhole() throws {
+  /// If the headers have another order than the members, the archive is not divided, because parts
+  /// would change the order.
+  @Test func archivesInAnotherOrderAreNotDivided() throws {
     var bytes = try archive(20)
     let whole = try members(Input(bytes), partSize: .max)
     var directory = try #require(
@@ -181,15 +184,15 @@ struct ZipPartTests {
     #expect(try members(Input(bytes), partSize: 3) == whole)
   }
 
-  /// libarchive seeks to each member, and the flags of names are in each. That reads nothing that
-  /// was just read.
+  /// libarchive seeks to each member, and each member contains the flags of its name. Bytes that
+  /// were just read are not read again for that.
   @Test func smallMembersAreReadTogether() throws {
     let input = Input(try archive(3000))
     #expect(try members(input, partSize: 1000).count == 3000)
     #expect(input.readCount < 300, "\(input.readCount)")
   }
 
-  /// A damaged archive in parts is refused, or what is sound is read.
+  /// If an archive in parts is damaged, it is refused, or its intact members are read.
   @Test func damagedPartsAreRead() throws {
     let bytes = try archive(30)
     for place in stride(from: 4, to: bytes.count, by: 29) {
@@ -202,7 +205,7 @@ struct ZipPartTests {
     }
   }
 
-  /// Returns the number of members before the end or the first error.
+  /// Returns the number of members up to the end or the first error.
   private func read(_ bytes: [UInt8]) throws -> Int {
     var reader = try ArchiveReader(Input(bytes), format: .zip, partSize: 4)
     var count = 0

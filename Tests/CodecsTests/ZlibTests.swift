@@ -17,7 +17,8 @@ struct ZlibTests {
     return stored
   }
 
-  /// Inflates with a given room and input portion; returns nil if the stream has no end.
+  /// Decompresses into a buffer of this size from portions of this size. Returns nil if the stream
+  /// is incomplete.
   private func inflated(_ stored: [UInt8], room: Int, portion: Int) throws -> [UInt8]? {
     var inflater = try Inflater()
     var (plain, position) = ([UInt8](), 0)
@@ -67,7 +68,7 @@ struct ZlibTests {
     }
   }
 
-  @Test func findsDamageAndWhatIsNoStream() throws {
+  @Test func findsDamageAndInvalidStreams() throws {
     let stored = try deflated(samples[4])
     for position in [0, 1, stored.count - 1] {
       var changed = stored
@@ -83,7 +84,7 @@ struct ZlibTests {
   }
 
   @Test func refusesADictionary() {
-    // A header with the flag FDICT, and the checksum of the dictionary.
+    // A header with the FDICT flag and the checksum of the dictionary.
     let error = #expect(throws: CodecError.self) {
       _ = try inflated([0x78, 0xbb, 0, 0, 0, 1, 0, 0], room: 10, portion: 10)
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 struct ZstdTests {
-  /// Returns text that compresses to about a third, always the same.
+  /// Returns text that compresses to about a third. It is the same in each run.
   static func text(_ count: Int) -> [UInt8] {
     var random = Seeded(UInt64(count))
     var bytes: [UInt8] = []
@@ -77,7 +77,7 @@ struct ZstdTests {
     #expect(frames.count == methods.count)
   }
 
-  /// Returns words of a small vocabulary with noise between them.
+  /// Returns words from a small vocabulary, with noise between them.
   private static func values(_ count: Int, _ random: inout Seeded) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -114,7 +114,7 @@ struct ZstdTests {
     }
     #expect(error?.kind == .limit)
     #expect(buffer == [9])
-    // A header that claims 2^62 bytes without content.
+    // A header that claims a content of 2^62 bytes, without content.
     let claim: [UInt8] =
       [0x28, 0xB5, 0x2F, 0xFD, 0xE4] + [0, 0, 0, 0, 0, 0, 0, 0x40] + [1, 0, 0, 1, 2, 3, 4]
     #expect(
@@ -149,7 +149,7 @@ struct ZstdTests {
     #expect(try decompressor.decompress(frame, limit: 5000) == content)
   }
 
-  /// A caller that verifies the bytes itself gets them, and other errors are refused as before.
+  /// A caller that verifies the bytes itself can get them; other errors are still refused.
   @Test func ignoresAWrongChecksumOnRequest() throws {
     var compressor = try ZstdCompressor()
     var decompressor = try ZstdDecompressor(ignoresChecksum: true)
