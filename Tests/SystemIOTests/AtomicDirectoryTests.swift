@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Directories that appear when they are complete.
+/// Directories that become visible only when they are complete.
 struct AtomicDirectoryTests {
   private let temporary: TemporaryDirectory
   private static let abandoned: ByteString = ".sandboxctl-directory-0123456789abcdef.tmp"
@@ -30,7 +30,7 @@ struct AtomicDirectoryTests {
     #expect(try above.names() == ["x"])
   }
 
-  /// Also with directories that their owner may not change.
+  /// This includes directories without write permission for their owner.
   @Test(arguments: [true, false]) func withoutCommitNothingStays(isThere: Bool) throws {
     if isThere { try temporary.directory.createDirectory("x") }
     do {
@@ -43,7 +43,7 @@ struct AtomicDirectoryTests {
     if isThere { #expect(try names(in: "x") == []) }
   }
 
-  /// An empty directory, which may be a mount point, gets the entries.
+  /// An existing empty directory, which may be a mount point, receives the entries.
   @Test func anEmptyDirectoryIsFilled() throws {
     try temporary.directory.createDirectory("x")
     let identity = try temporary.directory.status("x").identity
@@ -56,7 +56,7 @@ struct AtomicDirectoryTests {
     #expect(try made.names() == ["a", "b", "last"] && made.status().identity == identity)
   }
 
-  @Test func othersAreNotReplaced() throws {
+  @Test func otherDirectoriesAreNotReplaced() throws {
     try temporary.write("old", at: "full/f")
     for name in ["full", "full/f", "link"] as [ByteString] {
       if name == "link" { try temporary.directory.createLink(name, to: "nowhere") }
@@ -76,7 +76,7 @@ struct AtomicDirectoryTests {
     #expect(try names(in: "empty") == ["b"])
   }
 
-  /// Only a directory that nobody has locked is abandoned; nothing else is touched.
+  /// A directory counts as abandoned only if no process has locked it; nothing else is touched.
   @Test(arguments: [true, false]) func abandonedDirectoriesAreRemoved(isWithin: Bool) throws {
     let other: ByteString = ".sandboxctl-directory-0123.tmp"
     let file: ByteString = ".sandboxctl-directory-00000000000000aa.tmp"

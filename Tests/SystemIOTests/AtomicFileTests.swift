@@ -46,7 +46,7 @@ struct AtomicFileTests {
     #expect(try temporary.directory.names() == ["f"])
   }
 
-  /// A cache can be rebuilt: nothing waits for the disk.
+  /// A cache can be rebuilt, so its files are not synced.
   @Test func withoutDurabilityNothingIsSynced() throws {
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, failsRepeatedly: true)
     try Faults.inject(plan) {
@@ -68,7 +68,7 @@ struct AtomicFileTests {
     }
   }
 
-  /// Only a file that nobody has locked is abandoned; no other file is touched.
+  /// A file counts as abandoned only if no process has locked it; no other file is touched.
   @Test func abandonedFilesAreRemoved() throws {
     let abandoned: ByteString = ".sandboxctl-output-0123456789abcdef.tmp"
     let others: [ByteString] = [
@@ -97,7 +97,7 @@ struct AtomicFileTests {
     #expect(try temporary.directory.names() == (stay + ["done"]).sorted())
   }
 
-  /// Without locks no file is known to be abandoned, and files can be written nevertheless.
+  /// On a volume without locks, no file is treated as abandoned, but files can still be written.
   @Test func withoutLocksNothingIsRemoved() throws {
     let name: ByteString = ".sandboxctl-output-0123456789abcdef.tmp"
     try temporary.write("data", at: name)
@@ -132,8 +132,8 @@ struct AtomicFileTests {
     #expect(try temporary.directory.status("f").kind == .file)
   }
 
-  /// Every call fails once, the n-th in each round: the target is old or new, never incomplete, and
-  /// no temporary file stays.
+  /// Every call fails in turn: the target has the old or the new content, is never incomplete, and
+  /// no temporary file is left behind.
   @Test(arguments: [true, false])
   func aFailedCallNeverLeavesAnIncompleteFile(isThere: Bool) throws {
     let (old, new) = (Array("old".utf8), [UInt8](repeating: 9, count: 100_000))
@@ -160,7 +160,7 @@ struct AtomicFileTests {
         #expect(error?.number == number)
       }
     }
-    // Open the directory, create, write, sync, rename, sync the directory.
+    // The calls: open the directory, create, write, sync, rename, sync the directory.
     #expect(firsts > 6)
   }
 

@@ -7,7 +7,7 @@ struct BoundedQueueTests {
   /// Runs a closure on a new thread.
   private func thread(_ body: @escaping @Sendable () -> Void) { Thread(block: body).start() }
 
-  /// Waits at most ten minutes until a condition holds: a busy machine may delay a thread.
+  /// Waits at most ten minutes for a condition, since a busy machine may delay a thread.
   private func wait(_ condition: () -> Bool) -> Bool {
     let end = Host.monotonicSeconds() + 600
     while !condition() {
@@ -68,8 +68,8 @@ struct BoundedQueueTests {
       usleep(20_000)
       queue.enqueue(7)
     }
-    // A thread that is not woken waits for the whole time, far longer than a busy machine delays
-    // it.
+    // A thread that is not woken would wait for the whole timeout, which is far longer than any
+    // delay on a busy machine.
     #expect(queue.dequeue(waitingAtMost: 900_000) == 7)
     #expect(Host.monotonicSeconds() - start < 600)
     queue.close()
@@ -132,8 +132,8 @@ struct BoundedQueueTests {
     }
   }
 
-  /// Long enough to show a race: each element arrives exactly once, those of one thread in order,
-  /// and the capacity is never exceeded.
+  /// Runs long enough to reveal races: each element arrives exactly once, those of one thread in
+  /// order, and the capacity is never exceeded.
   @Test func concurrentUseLosesAndDuplicatesNothing() {
     let (threads, each, capacity) = (4, 20_000, 3)
     let queue = BoundedQueue<(Int, Int)>(capacity: capacity)
@@ -160,7 +160,8 @@ struct BoundedQueueTests {
     #expect(wait { ended.value / 1000 == threads })
     let all = seen.withLock { seen, _ in seen.pointee }
     for elements in all { #expect(elements.sorted() == Array(0..<each)) }
-    // Counted up after the put, and down after the take: one more for each taking thread.
+    // The count is increased after an enqueue and decreased after a dequeue, so it may be too high
+    // by one for each dequeuing thread.
     #expect(most.value <= capacity + threads)
   }
 

@@ -49,14 +49,14 @@ struct ByteStringDisplayTests {
       #expect(
         text.unicodeScalars.allSatisfy { !($0.value < 0x20 || $0.value == 0x7f) },
         "seed \(random.seed)")
-      // Compared by scalars: no two names are displayed by the same ones.
+      // Scalars are compared: two different names are never displayed by the same ones.
       let key = text.unicodeScalars.map { String($0.value, radix: 16) }.joined(separator: " ")
       #expect(shown[key] == nil || shown[key] == bytes, "seed \(random.seed)")
       shown[key] = bytes
     }
   }
 
-  /// Escapes that a text has are not escaped again.
+  /// Escapes that are part of a text are not escaped again.
   @Test func textsAreShownOnOneLine() {
     #expect(
       "a\\x1b \u{1b}[0m\n\u{202e}e\u{301}".shownOnOneLine == "a\\x1b \\x1b[0m\\n\\u{202e}e\u{301}")

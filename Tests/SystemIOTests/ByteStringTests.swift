@@ -35,7 +35,7 @@ struct ByteStringTests {
     #expect(name.hasNUL)
     #expect(!ByteString("ab").hasNUL)
     let temporary = try TemporaryDirectory("nul")
-    // A call that stops at the NUL would find this file, or create it.
+    // A call that stopped at the NUL would find this file or create it.
     try temporary.write("kept", at: "a")
     let directory = try Directory.open(path: temporary.path)
     #expect(failure { _ = try directory.file(name) }?.number == ENOENT)

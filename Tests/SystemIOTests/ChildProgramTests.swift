@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-/// Programs that run to their end.
+/// Programs that are run to completion.
 struct ChildProgramTests {
   @Test func inputOutputAndExitCodeAreSeparate() throws {
     let ending = try ChildProgram.run(

@@ -26,7 +26,8 @@ struct ComparisonTests {
     #expect(!Self.ends(bytes, "xx.sqlite-wal"))
   }
 
-  /// The order of the first byte that differs, at any position in a word and after it.
+  /// The order depends on the first byte that differs, at any position within and after a machine
+  /// word.
   @Test func orderIsThatOfUnsignedBytes() {
     for count in 0...18 {
       let bytes = [UInt8](repeating: 7, count: count)
@@ -42,7 +43,7 @@ struct ComparisonTests {
     }
   }
 
-  /// Returns the order of bytes, which all comparisons have to agree on.
+  /// Returns the order of bytes. All comparisons must agree on it.
   private static func order(_ first: [UInt8], _ second: [UInt8]) -> Int {
     let (order, reverse) = (first.span.order(second.span), second.span.order(first.span))
     #expect(order.signum() == -reverse.signum())

@@ -1,6 +1,6 @@
 @testable import SystemIO
 
-/// A number shared by threads, under a pthread lock, which the thread sanitizer knows.
+/// A number shared by threads, protected by a pthread lock, which the thread sanitizer understands.
 final class Counter: Sendable {
   private let number = ConditionLock(0)
 

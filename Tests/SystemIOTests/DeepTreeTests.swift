@@ -3,19 +3,20 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A tree deeper than the limit of open files, with paths longer than the kernel accepts.
+/// A tree that is deeper than the limit of open files, and whose paths are longer than the kernel
+/// accepts.
 struct DeepTreeTests {
   private static let depth = 5000
 
   @Test func aDeepTreeIsWalkedAndRemovedWithFewFilesOpen() throws {
     let temporary = try TemporaryDirectory("deep")
     try make(in: temporary)
-    // 5,000 names of 11 bytes: no path of 4,096 bytes reaches the end.
+    // The names have 11 bytes, so at a depth of 5,000 no path fits into the limit of 4,096 bytes.
     var recorder = Deepest()
     var walk = Walk(try Directory.open(path: temporary.path))
     walk.run(&recorder, state: 0)
     #expect(recorder.problems.isEmpty)
-    // A directory and a file at each level, and the two at the end.
+    // There is a directory and a file at each level, and two more at the end.
     #expect(recorder.directories == Self.depth)
     #expect(recorder.files == Self.depth + 1)
     #expect(recorder.deepest == Self.depth)
@@ -67,7 +68,7 @@ struct DeepTreeTests {
       }
     }
 
-    /// How many of the tree's directories are open; other tests have their own files open.
+    /// Returns the number of open directories of the tree. Other tests may have other files open.
     private func openInTree() throws -> Int {
       let open = try Directory.open(path: "/proc/self/fd")
       return try open.names().count { number in

@@ -106,7 +106,7 @@ struct DescriptorTests {
         Extent(offset: 4 << 20, length: 65_536, isHole: false),
         Extent(offset: (4 << 20) + 65_536, length: (4 << 20) - 65_536, isHole: true),
       ])
-    // For a size smaller or larger than the file, exactly that size is covered.
+    // The extents cover exactly the given size, even if it is smaller or larger than the file.
     #expect(try file.extents(size: 100) == [Extent(offset: 0, length: 100, isHole: true)])
     #expect(try file.extents(size: 9 << 20).map(\.length).reduce(0, +) == 9 << 20)
     #expect(try file.extents(size: 0) == [])
@@ -138,7 +138,7 @@ struct DescriptorTests {
       first = ByteString("/proc/self/fd/\(file.raw)")
       #expect(try Host.realPath(first) == temporary.path("a"))
     }
-    // Another file may have the number by now, but no longer this one.
+    // The number may now belong to another file, but no longer to this one.
     #expect((try? Host.realPath(first)) != temporary.path("a"))
     let file = try temporary.directory.create("b")
     second = ByteString("/proc/self/fd/\(file.raw)")
@@ -151,7 +151,7 @@ struct DescriptorTests {
     let link = ByteString("/proc/self/fd/\(file.raw)")
     let plan = Faults.Plan(failing: [.close], at: 1, number: EIO)
     var reported: SystemError?
-    // Set by hand: a closure cannot consume the descriptor.
+    // Set directly, since a closure cannot consume the descriptor.
     Faults.current = plan
     do throws(SystemError) { try file.close() } catch { reported = error }
     Faults.current = nil
@@ -177,7 +177,7 @@ struct DescriptorTests {
     #expect(pipe == SystemError(.open, temporary.path("pipe"), number: ESPIPE))
   }
 
-  /// A FIFO is read as its bytes come. Before its first writer it has no end.
+  /// A FIFO is read as its data arrives. Before its first writer connects, there is no end of file.
   @Test func streamsAreReadAsTheirBytesCome() throws {
     try temporary.directory.createSpecial("pipe", kind: .fifo, permissions: 0o600)
     let path = temporary.path("pipe")
@@ -202,7 +202,7 @@ struct DescriptorTests {
     var rest: [Int?] = []
     for _ in 0..<3 { rest.append(try pipe.readAvailable(into: &buffer) { false }) }
     #expect(rest == [8, 4, 0])
-    // A regular file is a stream as well.
+    // A regular file can be read as a stream as well.
     try temporary.write("abc", at: "f")
     let file = try temporary.directory.file("f")
     let count = try file.readAvailable(into: &buffer) { false }
@@ -219,7 +219,7 @@ struct DescriptorTests {
     #expect(second.name.lastComponent == "f")
   }
 
-  /// Dropping a range from the page cache drops only that range, and keeps the content.
+  /// Dropping a range from the page cache affects only that range, and keeps the content.
   @Test func aRangeCanBeDroppedFromThePageCache() throws {
     guard try PageCache.canBeEmptied(in: temporary, by: .range) else {
       return print("skipped: the temporary directory has no disk, or does not report cached ranges")
@@ -228,7 +228,8 @@ struct DescriptorTests {
     let bytes = random.bytes(4 << 20)
     let file = try temporary.directory.create("f")
     let half: UInt64 = 2 << 20
-    // Data of a single write may be cached as a unit, which is dropped as a whole or not at all.
+    // The pages of a single write may form one unit in the cache, which is dropped completely or
+    // not at all.
     try file.write(bytes.span.extracting(..<Int(half)), at: 0)
     try file.write(bytes.span.extracting(Int(half)...), at: half)
     try file.beginSync(0..<half)

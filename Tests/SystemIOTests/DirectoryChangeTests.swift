@@ -72,7 +72,7 @@ struct DirectoryChangeTests {
     #expect(try directory.status("a").links == 2)
     #expect(failure { try other.createHardLink("b", to: "a", in: directory) }?.isExisting == true)
     try directory.createLink("l", to: "a")
-    // A hard link to the link, not to its target.
+    // This creates a hard link to the symbolic link, not to its target.
     try other.createHardLink("l2", to: "l", in: directory)
     #expect(try other.status("l2").kind == .symlink)
   }
@@ -94,7 +94,7 @@ struct DirectoryChangeTests {
   }
 
   @Test(arguments: [FileKind.file, .directory, .symlink])
-  func otherKindsAreNoSpecialFiles(kind: FileKind) throws {
+  func otherKindsAreNotSpecialFiles(kind: FileKind) throws {
     let error = failure {
       try temporary.directory.createSpecial("s", kind: kind, permissions: 0o600)
     }

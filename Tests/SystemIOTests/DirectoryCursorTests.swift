@@ -12,7 +12,7 @@ struct DirectoryCursorTests {
 
   private let names: [ByteString] = ["a", "b", "c", "d", "e", "f"]
 
-  /// A cursor down to the deepest directory, with two directories open.
+  /// Returns a cursor at the deepest directory, with two directories open.
   private func descended() throws -> DirectoryCursor {
     var cursor = DirectoryCursor(root: try Directory.open(path: temporary.path), limit: 2)
     for name in names { try cursor.descend(name) }
@@ -56,7 +56,7 @@ struct DirectoryCursorTests {
     #expect(cursor.depth == 6)
   }
 
-  /// At the limit of open files, the directories above the current one are closed, and found again.
+  /// At the limit of open files, directories above the current one are closed, and reopened later.
   @Test func descendsAtTheLimitOfOpenFiles() throws {
     var cursor = DirectoryCursor(root: try Directory.open(path: temporary.path))
     for name in names.dropLast() { try cursor.descend(name) }
@@ -68,7 +68,7 @@ struct DirectoryCursorTests {
       try cursor.ascend(to: depth)
       #expect(try active(cursor) == [names[depth]])
     }
-    // Nothing is left to close.
+    // There is no directory left to close.
     let first = Faults.Plan(failing: [.open], at: 1, number: EMFILE)
     let error = Faults.inject(first) { failure { try cursor.descend("a") } }
     #expect(error?.number == EMFILE)
@@ -83,7 +83,7 @@ struct DirectoryCursorTests {
 
   @Test func aParentOfAMovedDirectoryIsFoundByName() throws {
     var cursor = try descended()
-    // The lowest directories are elsewhere: `..` does not lead back.
+    // The lowest directory was moved, so `..` does not lead back.
     let d = try Directory.open(path: temporary.path("a/b/c/d"))
     try d.rename("e", to: "e", in: temporary.directory)
     try cursor.ascend(to: 4)
@@ -100,10 +100,10 @@ struct DirectoryCursorTests {
     let error = failure { try cursor.ascend(to: 4) }
     #expect(error?.number == ESTALE)
     #expect(error?.reason == "it was replaced in the meantime")
-    // Nothing can be done there, and nothing else is done instead.
+    // The cursor cannot continue there, and does not continue elsewhere.
     #expect(failure { try cursor.descend("e") } != nil)
     #expect(failure { try cursor.ascend(to: 4) } != nil)
-    // Further up it succeeds.
+    // Ascending further succeeds.
     try cursor.ascend(to: 0)
     #expect(try active(cursor) == ["a", "e", "old"])
   }

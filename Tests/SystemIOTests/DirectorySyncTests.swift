@@ -4,9 +4,9 @@ import Testing
 
 @testable import SystemIO
 
-/// The calls that make the names of directories durable.
+/// The calls that make names in directories durable.
 struct DirectorySyncTests {
-  /// Errors of file systems that cannot sync directories: EINVAL and ENOTSUP.
+  /// EINVAL and ENOTSUP are the errors of file systems that cannot sync directories.
   @Test(arguments: [Int32(22), 95]) func aFileSystemThatCannotSyncDirectoriesIsNotAnError(
     _ number: Int32
   ) throws {
@@ -14,7 +14,7 @@ struct DirectorySyncTests {
     let directory = try Directory.open(path: temporary.path)
     try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try directory.sync() }
     #expect(UnsyncedDirectories.first != nil)
-    // For a file's content it is an error.
+    // For the content of a file, they are errors.
     let file = try directory.create("file")
     let error = #expect(throws: SystemError.self) {
       try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try file.sync() }
@@ -22,7 +22,7 @@ struct DirectorySyncTests {
     #expect(error?.number == number)
   }
 
-  /// As some FUSE file systems report for syncfs(2).
+  /// The errors that some FUSE file systems return for syncfs(2).
   @Test(arguments: [EINVAL, ENOTSUP, ENOSYS]) func aVolumeThatCannotBeSyncedIsNotAnError(
     _ number: Int32
   ) throws {
@@ -49,7 +49,7 @@ struct DirectorySyncTests {
     #expect(error?.number == 5)
   }
 
-  /// The name of each new directory is synced in its parent before anything relies on it.
+  /// The name of each new directory is synced in its parent before it is relied on.
   @Test(arguments: [false, true]) func theParentsOfNewDirectoriesAreSynced(isResolved: Bool) throws
   {
     let temporary = try TemporaryDirectory("sync")

@@ -21,7 +21,7 @@ struct DirectoryTests {
     #expect(failure { _ = try directory.create("file") }?.number == EEXIST)
     #expect(failure { _ = try directory.makeDirectory("folder") } != nil)
     #expect(try temporary.read("real/file") == Array("secret".utf8))
-    // A root that the user names may be a link.
+    // A root directory given by the user may be a link.
     let root = try Directory.open(path: temporary.path("folder"))
     #expect(try root.names() == ["file"])
   }
@@ -90,7 +90,7 @@ struct DirectoryTests {
     #expect(try again.status().identity == directory.status().identity)
     #expect(again.path == directory.path)
     try temporary.directory.rename("a", to: "b", in: temporary.directory)
-    // An open directory stays the same when it is moved.
+    // An open directory stays valid when it is moved.
     #expect(try again.names() == ["f"])
     #expect(try directory.names() == ["f"])
     #expect(try directory.names() == ["f"])

@@ -8,13 +8,13 @@ struct ExtendedAttributesTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("attributes") }
 
-  // ext4 has about 4,000 bytes for all attributes of a file, so these fit on every file system.
+  // ext4 stores about 4,000 bytes of attributes for a file, so these fit on every file system.
   @Test(arguments: [0, 1, 511, 512, 513, 3500])
   func valuesOfAnySizeAreKept(size: Int) throws {
     try keepsValue(of: size, in: temporary.directory)
   }
 
-  // A file system in memory has only the kernel's limit of 64 KiB.
+  // A tmpfs has only the kernel's limit of 64 KiB.
   @Test func largeValuesAreKept() throws {
     guard try Mount.isPermitted() else { return }
     let mount = try Mount(on: temporary.directory, at: temporary.path, "m")
@@ -37,7 +37,7 @@ struct ExtendedAttributesTests {
     #expect(try file.attributes.value(of: "user.test") == value)
   }
 
-  /// XFS shows root each ACL also as an attribute of its own.
+  /// XFS also shows each ACL to root as a separate attribute.
   @Test func anACLHasOneName() throws {
     guard Mount.isPermitted(new: "xfs") else { return }
     let mount = try Mount(new: "xfs", mebibytes: 310, in: temporary, "m")
@@ -72,14 +72,14 @@ struct ExtendedAttributesTests {
   @Test func manyNamesAreReturnedSorted() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
-    // More than 512 bytes of names, so that the list is read twice.
+    // The names take more than 512 bytes, so the list is read twice.
     let names = (0..<30).map { ByteString("user.\(29 - $0).a-rather-long-name-of-an-attribute") }
     for name in names { try attributes.set(name, to: []) }
     #expect(try attributes.names() == names.sorted())
     #expect(try attributes.value(of: names[0]) == [])
   }
 
-  /// A list or a value of a usual size takes one call.
+  /// A list or value of typical size takes one call.
   @Test func shortListsAndValuesTakeOneCall() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
@@ -180,7 +180,7 @@ struct ExtendedAttributesTests {
     #expect(try listed("status", Directory.open(path: "/proc/self")) == Listed())
   }
 
-  /// The result of a lookup for an entry.
+  /// The result of looking up the attributes of an entry.
   struct Listed: Equatable {
     var isEmpty = true
     var found: [Int] = []

@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-/// The error that a closure throws, or nil if it throws none.
+/// Returns the error that a closure throws, or nil if it throws none.
 func failure(_ body: () throws -> Void) -> SystemError? {
   do {
     try body()

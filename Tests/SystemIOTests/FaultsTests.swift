@@ -10,7 +10,8 @@ struct FaultsTests {
     try temporary.write("x", at: "f")
   }
 
-  /// Reads the status of the file `count` times. Returns the numbers of the failed calls, from 1.
+  /// Reads the status of the file `count` times. Returns the numbers of the calls that failed,
+  /// counted from 1.
   private func failures(of count: Int) -> [Int] {
     (1...count).filter { _ in failure { _ = try temporary.directory.status("f") } != nil }
   }
@@ -38,7 +39,7 @@ struct FaultsTests {
       #expect(error == SystemError(.remove, temporary.path("f"), number: EROFS))
     }
     #expect(plan.count == 1)
-    // The call was not made.
+    // The failing call was not made.
     #expect(failures(of: 1) == [])
   }
 

@@ -19,7 +19,7 @@ struct FileLockTests {
       _ = consume lock
       _ = consume other
     }
-    // The lock ends with the value; the file stays.
+    // The lock ends when its value is released; the file stays.
     #expect(try temporary.directory.names() == ["l", "other"])
     _ = try FileLock("l", in: temporary.directory)
   }
@@ -56,7 +56,7 @@ struct FileLockTests {
     #expect(output.fileHandleForReading.readData(ofLength: 7) == Data("locked\n".utf8))
     #expect(failure { _ = try FileLock("l", in: temporary.directory) }?.isBusy == true)
     try input.fileHandleForWriting.write(contentsOf: Data("\n".utf8))
-    // Waits for the other program, however long it takes to end.
+    // Waits for the other program, however long it runs.
     let lock = try FileLock("l", in: temporary.directory, waiting: true)
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
@@ -69,7 +69,8 @@ struct FileLockTests {
     #expect(failure { _ = try FileLock("l", in: temporary.directory) }?.isLink == true)
   }
 
-  /// Threads remove the file before they unlock it; each lock is still held by one of them.
+  /// The threads remove the file before they unlock it. Still, at most one of them holds the lock
+  /// at a time.
   @Test func aLockWithARemovedFileIsTakenAgain() throws {
     let (inside, taken, shared) = (Counter(), Counter(), Counter())
     DispatchQueue.concurrentPerform(iterations: 4) { _ in
@@ -99,7 +100,7 @@ struct FileLockTests {
   }
 }
 
-/// Checking whether a process holds a lock, without taking or creating one.
+/// Checking whether a process holds a lock, without acquiring it or creating its file.
 struct HeldLockTests {
   @Test func checkingALockChangesNothing() throws {
     let scratch = try TemporaryDirectory("lock")
@@ -111,7 +112,7 @@ struct HeldLockTests {
       withExtendedLifetime(lock) {}
     }
     #expect(try !FileLock.isHeld("lock", in: scratch.directory))
-    // A shared lock does not count as held.
+    // A shared lock does not count.
     let shared = try FileLock("lock", in: scratch.directory, exclusive: false)
     #expect(try !FileLock.isHeld("lock", in: scratch.directory))
     withExtendedLifetime(shared) {}

@@ -1,7 +1,7 @@
 import CLinux
 import Testing
 
-/// The file systems whose reports of holes are reliable.
+/// The file systems that report holes reliably.
 struct HoleTests {
   @Test func holesReportedByZFSAreNotTrusted() {
     let (zfs, ext4, btrfs): (UInt, UInt, UInt) = (0x2fc1_2fc1, 0xef53, 0x9123_683e)

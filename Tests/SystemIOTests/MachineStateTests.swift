@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The state of the machine for conditions of a backup, with a made-up machine.
+/// The state of the machine, which backup conditions depend on, with simulated programs.
 struct MachineStateTests {
   private func state(_ answers: [String: String]) -> MachineState {
     MachineState(root: "/nowhere") { words in answers[words[0].description] }
@@ -13,7 +13,7 @@ struct MachineStateTests {
       ("u 1\n", true), ("u 2\n", false), ("u 3\n", true), ("u 4\n", false), ("u 0\n", nil),
       ("nonsense", nil),
     ] as [(String, Bool?)])
-  func networkManagerSaysWhetherTheNetworkIsMetered(_ answer: String, _ expected: Bool?) {
+  func networkManagerReportsWhetherTheNetworkIsMetered(_ answer: String, _ expected: Bool?) {
     #expect(state(["busctl": answer]).isMetered == expected)
   }
 
@@ -29,7 +29,7 @@ struct MachineStateTests {
     #expect(state([:]).isMetered == nil)
   }
 
-  @Test func logindSaysWhetherSessionsAreIdle() {
+  @Test func logindReportsWhetherSessionsAreIdle() {
     #expect(state(["loginctl": "IdleHint=yes\n"]).areSessionsIdle == true)
     #expect(state(["loginctl": "IdleHint=no\n"]).areSessionsIdle == false)
     #expect(state([:]).areSessionsIdle == nil)

@@ -38,7 +38,7 @@ struct MappedFileTests {
     #expect(throws: Failure.self) { try file.withBytes { _ in throw Failure() } }
   }
 
-  /// Bytes that the disk can no longer read end the program with a message and an exit status, not
+  /// If the disk can no longer read a page, the program ends with a message and an exit status, not
   /// with a signal.
   @Test func anUnreadablePageEndsTheProgramWithAMessage() async throws {
     let path = scratch.path("file").description
@@ -49,7 +49,7 @@ struct MappedFileTests {
       try MappedFile.exitOnReadFailure(saying: "cannot read it\n")
       let directory = try Directory.open(path: ByteString(String(path.dropLast(5))))
       let file = try MappedFile(directory.file("file"))
-      // A truncated file has no page there, like a bad sector.
+      // A truncated file has no page there, which is like a bad sector.
       try directory.openOrCreate("file").truncate(to: 10)
       let byte = file.withBytes { $0.unsafeLoad(fromByteOffset: 10_000, as: UInt8.self) }
       // This line is not reached.
@@ -60,7 +60,7 @@ struct MappedFileTests {
     #expect(try scratch.directory.names() == ["file"])
   }
 
-  /// A signal sent by another process is not an unreadable page.
+  /// A signal sent by another process does not mean that a page is unreadable.
   @Test func aSentSignalEndsTheProgramAsUsual() async throws {
     await #expect(processExitsWith: .signal(SIGBUS)) {
       try MappedFile.exitOnReadFailure(saying: "cannot read it\n")

@@ -7,7 +7,8 @@ struct PiecesTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("pieces") }
 
-  /// The result of reading a file: data as the sizes of its pieces, holes as negative lengths.
+  /// The result of reading a file: the size of each piece of data, and the negative length of each
+  /// hole.
   private func pieces(
     _ file: borrowing Descriptor, size: UInt64, isSparse: Bool = false
   ) throws -> (found: [Int], bytes: [UInt8], reached: UInt64) {
@@ -29,7 +30,7 @@ struct PiecesTests {
     let all = try pieces(file, size: UInt64(content.count))
     #expect(all.found == [Int](repeating: 256 << 10, count: 8) + [5])
     #expect(all.bytes == content && all.reached == UInt64(content.count))
-    // At most to the requested size, and at most to the end of the file.
+    // Reading ends at the requested size or at the end of the file, whichever comes first.
     let some = try pieces(file, size: 100)
     #expect(some.bytes == Array(content[..<100]) && some.reached == 100)
     let more = try pieces(file, size: UInt64(content.count) + 10)
@@ -50,7 +51,8 @@ struct PiecesTests {
     #expect(try pieces(file, size: size).found == [Int](repeating: 256 << 10, count: 16))
   }
 
-  /// OpenZFS reports data that is not on the disk yet as holes, so files there are read completely.
+  /// OpenZFS reports data that has not been written to the disk yet as holes, so files there are
+  /// read completely.
   @Test func holesOfZFSAreReadAsBytes() throws {
     let file = try temporary.directory.create("sparse")
     try file.seek(to: 1 << 20)
@@ -106,7 +108,7 @@ struct PiecesTests {
     try temporary.write("some content", at: "f")
     let file = try temporary.directory.file("f")
     let copy = try temporary.directory.createUnnamed()
-    // ext4 and tmpfs cannot clone; elsewhere the content is there.
+    // ext4 and tmpfs cannot clone; on other file systems the copy has the content.
     if try copy.clone(of: file) {
       #expect(try copy.read(count: 100, at: 0) == Array("some content".utf8))
     } else {

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Whether the machine has mains power, with directories like those of the kernel.
+/// Whether the machine is on mains power, with directories like those of the kernel.
 struct PowerTests {
   private let directory: TemporaryDirectory
 

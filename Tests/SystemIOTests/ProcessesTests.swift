@@ -3,10 +3,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The processes that use a file.
+/// Finding the processes that use a file.
 struct ProcessesTests {
-  /// A `cat` that ends with its standard input, which this object keeps open. It is running once it
-  /// has returned a line: before that, the process is still the shell.
+  /// A `cat` that ends when its standard input is closed, which this object keeps open. The program
+  /// is running once it has returned a line; before that, the process is still the shell.
   private final class Holder {
     let running = Process()
     private let input = Pipe()
@@ -29,9 +29,9 @@ struct ProcessesTests {
     }
   }
 
-  /// The processes that use files, looked up until the result is right, for at most ten minutes: a
-  /// process that another test is starting has copies of this one's descriptors until its program
-  /// begins.
+  /// Returns the processes that use files. Repeats the search until the result is right, for at
+  /// most ten minutes: a process that another test is just starting has copies of this process's
+  /// descriptors until its program begins.
   private func uses(
     _ ids: [FileIdentity], until isRight: ([Processes.Use]) -> Bool
   ) throws -> [Processes.Use] {
@@ -70,14 +70,14 @@ struct ProcessesTests {
     withExtendedLifetime(file) {}
   }
 
-  /// A thread of the kernel has no files, so it hides none.
+  /// A kernel thread has no open files, so it is not reported as unknown.
   @Test(arguments: [(2_129_984, true), (4_194_560, false)])
-  func threadsOfTheKernelHideNothing(flags: Int, isOne: Bool) throws {
+  func kernelThreadsAreNotReportedAsUnknown(flags: Int, isOne: Bool) throws {
     let directory = try TemporaryDirectory("proc")
     try directory.write("a (b) c\n", at: "proc/7/comm")
     try directory.write("Name:\tx\nUid:\t0\t0\t0\t0\n", at: "proc/7/status")
     try directory.write("7 (a (b) c) S 2 0 0 0 -1 \(flags) 0 0\n", at: "proc/7/stat")
-    // Its working directory cannot be examined.
+    // Its working directory cannot be read.
     try FileManager.default.createSymbolicLink(
       atPath: directory.string + "/proc/7/cwd", withDestinationPath: "cwd")
     let found = try Processes.using(in: directory.path("proc")) { _ in true }
@@ -91,7 +91,7 @@ struct ProcessesTests {
     #expect(Processes.numbering() != nil && Processes.numbering() == Processes.numbering())
   }
 
-  /// Its number is that of another process now, or of none.
+  /// The process number now belongs to another process or to none.
   @Test func aProcessThatEndedIsNotFound() throws {
     let start = try #require(Processes.startTime(of: Host.processID))
     #expect(Processes.presence(of: Host.processID, startedAt: start - 1) == .ended)
@@ -99,7 +99,7 @@ struct ProcessesTests {
     #expect(Processes.presence(of: 0, startedAt: start) == .unknown)
   }
 
-  /// A process is hidden from other users, or ended and its parent has not noticed.
+  /// The process is hidden from other users, or is a zombie.
   @Test(arguments: [("S", 1, Processes.Presence.running), ("Z", 1, .ended), ("Z", 3, .running)])
   func theStateIsRead(state: String, threads: Int, presence: Processes.Presence) throws {
     let directory = try TemporaryDirectory("proc")
@@ -109,7 +109,7 @@ struct ProcessesTests {
     #expect(Processes.presence(of: 7, startedAt: 4711, in: proc) == presence)
     #expect(Processes.presence(of: 7, startedAt: 4710, in: proc) == .ended)
     #expect(Processes.presence(of: Host.processID, startedAt: 1, in: proc) == .unknown)
-    // It shows no process as this one.
+    // This directory does not show the current process.
     #expect(Processes.numbering(in: proc) == nil)
   }
 }

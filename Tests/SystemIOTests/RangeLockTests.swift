@@ -10,7 +10,7 @@ struct RangeLockTests {
     try temporary.write("content", at: "f")
   }
 
-  /// Another program that holds a POSIX lock on bytes of the file until its input ends.
+  /// Starts a program that holds a POSIX lock on a range of the file until its input is closed.
   private func locker(_ kind: String, from start: Int, count: Int) throws -> (Process, Pipe) {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -57,7 +57,7 @@ struct RangeLockTests {
     #expect(try file.isLockedForWritingElsewhere(100..<101) == false)
     #expect(try file.lockShared(100..<101))
     try end(other)
-    // The process's own lock is not another's.
+    // The process's own lock does not count.
     #expect(try file.isLockedElsewhere(100..<101) == false)
   }
 
@@ -67,14 +67,14 @@ struct RangeLockTests {
     do {
       let holder = try temporary.directory.file("f")
       #expect(try holder.lockShared(range))
-      // Closing another descriptor drops no lock, unlike with locks of a process.
+      // Unlike with process locks, closing another descriptor does not release the lock.
       try temporary.directory.file("f").close()
       #expect(try watcher.isLockedElsewhere(range))
       try holder.unlock(range)
       #expect(try watcher.isLockedElsewhere(range) == false)
       #expect(try holder.lockShared(range))
     }
-    // A program that another test is starting has a copy of the descriptor until it runs.
+    // A program that another test is just starting has a copy of the descriptor until it begins.
     let end = Host.monotonicSeconds() + 600
     while try watcher.isLockedElsewhere(range), Host.monotonicSeconds() < end { usleep(1000) }
     #expect(try watcher.isLockedElsewhere(range) == false)
@@ -117,7 +117,7 @@ struct RangeLockTests {
         #expect(failure { _ = try file.isLockedElsewhere(0..<1) } == expected)
       }
     }
-    // The errors that report a lock of another program are not failures.
+    // Errors that report a lock held by another program are not failures.
     for number in [EAGAIN, EACCES] {
       let plan = Faults.Plan(failing: [.lock], at: 1, number: number)
       #expect(

@@ -64,7 +64,7 @@ struct RemovalTests {
     #expect(try left.names() == ["2", "3"])
   }
 
-  /// Directories of this user only, and not through links.
+  /// This applies only to directories that the user owns, and not through links.
   @Test func ownDirectoriesAreMadeWritableOnRequest() throws {
     let outside = try TemporaryDirectory("outside")
     try outside.write("x", at: "closed/file")
@@ -104,10 +104,11 @@ struct RemovalTests {
     #expect(try temporary.directory.isEmpty())
   }
 
-  @Test func anEntryRemovedMeanwhileIsNotAFailure() throws {
+  @Test func anEntryRemovedConcurrentlyIsNotAFailure() throws {
     try temporary.write("x", at: "tree/a/1")
     let plan = Faults.Plan(failing: [.remove], at: 1, number: ENOENT)
-    // Here the file still exists, so its directory stays and is reported; the file itself is not.
+    // In this test the file still exists, so its directory cannot be removed and is reported; the
+    // file itself is not.
     let error = Faults.inject(plan) { failure { try temporary.directory.removeTree("tree") } }
     #expect(error?.number == ENOTEMPTY)
   }

@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-/// Programs whose output is read while they run.
+/// Programs whose output is read while they are running.
 struct RunningProgramTests {
   /// Reads all output of a program.
   private static func output(of program: RunningProgram) throws -> [UInt8] {
@@ -23,13 +23,14 @@ struct RunningProgramTests {
     #expect(program.lastErrorLines(3) == ["one", "two"] && program.lastErrorLines(1) == ["two"])
   }
 
-  /// It has no input and no terminal, in a session of its own.
-  @Test func itCannotAsk() throws {
+  /// The program has no input and no terminal, and runs in its own session.
+  @Test func itCannotPromptTheUser() throws {
     let program = try Self.shell("cat; echo end; (exec < /dev/tty) 2> /dev/null || echo none")
     #expect(try Self.output(of: program) == Array("end\nnone\n".utf8))
   }
 
-  /// Neither output that nobody reads nor any amount of errors blocks it or fills memory.
+  /// The program is not blocked by unread output or any amount of error messages, and these do not
+  /// fill memory.
   @Test func muchOutputDoesNotBlock() throws {
     let program = try Self.shell(
       "head -c 3000000 /dev/zero; yes error | head -n 500000 >&2; echo last >&2")
@@ -69,11 +70,11 @@ struct RunningProgramTests {
     #expect(try program.waitForEnd { true } == nil)
   }
 
-  /// SIGINT ends it in order, with its children.
+  /// SIGINT ends the program cleanly, including its children.
   ///
-  /// The sleeps are short: a shell runs a trap when its child has ended, and a child that it starts
-  /// just after the signal does not get it.
-  @Test func itIsEnded() throws {
+  /// The sleeps are short, because a shell runs a trap only after its child has ended, and a child
+  /// that is started just after the signal does not receive it.
+  @Test func itIsStoppedWithItsChildren() throws {
     let program = try Self.shell(
       "trap 'echo cleaned >&2; exit 3' INT; echo; while :; do sleep 0.1; done")
     var buffer = [UInt8](repeating: 0, count: 10)
@@ -84,8 +85,8 @@ struct RunningProgramTests {
     #expect(program.code == 3)
   }
 
-  /// A process that a program leaves behind keeps the streams open, but is not awaited.
-  @Test func aProcessLeftBehindIsNotAwaited() throws {
+  /// A process left behind by a program keeps the streams open, but is not waited for.
+  @Test func aProcessLeftBehindIsNotWaitedFor() throws {
     let program = try Self.shell("sleep 30 & echo out; echo error >&2; exit 4")
     #expect(try Self.output(of: program) == Array("out\n".utf8))
     #expect(try program.waitForEnd { false } == 4)

@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import Testing
 
-/// The line with which a question for a secret is answered.
+/// The line that is read as the answer to a prompt for a secret.
 struct SecretLineTests {
-  /// Reads from a pipe that contains a text and has no writer.
+  /// Reads from a pipe that contains a text and has no writers.
   private func read(_ text: String, limit: Int) -> (result: Int, memory: [UInt8]) {
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)

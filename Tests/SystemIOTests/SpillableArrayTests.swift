@@ -4,7 +4,7 @@ import Testing
 @testable import SystemIO
 
 struct SpillableArrayTests {
-  /// A pool that keeps nothing in memory, with its file in a scratch directory.
+  /// Returns a pool that keeps nothing in memory, whose file is in a scratch directory.
   private func spilling(_ scratch: borrowing TemporaryDirectory) -> SpillPool {
     SpillPool(budget: 0, directories: [scratch.path("")])
   }
@@ -50,7 +50,7 @@ struct SpillableArrayTests {
     #expect(SpillableArray<UInt8>().withSpan { $0.count } == 0)
   }
 
-  /// Many short arrays, each on the heap, can be made to spill together.
+  /// Many short arrays, each of which would be on the heap, can be made to spill.
   @Test func shortArraysSpillOnRequest() throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
@@ -63,7 +63,7 @@ struct SpillableArrayTests {
     #expect(pool.spilledBytes == spilled)
   }
 
-  /// The disk space of a released table is free again, so that growth does not fill the disk.
+  /// The disk space of a released table is freed, so that growing tables do not fill the disk.
   @Test func releasesItsDiskSpace() throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
@@ -81,14 +81,14 @@ struct SpillableArrayTests {
     #expect(rows.allSatisfy { $0 == 9 } && pool.spilledBytes == 0)
   }
 
-  /// The file has no name, and no other process can open it.
+  /// No other process can open the file, because it has no name.
   @Test func theFileHasNoName() throws {
     let scratch = try TemporaryDirectory("spill")
     let rows = SpillableArray(repeating: UInt64(9), count: 200_000, in: spilling(scratch))
     #expect(try scratch.directory.names().isEmpty && rows.count == 200_000)
   }
 
-  /// Threads read while others create and release tables of the same pool.
+  /// Threads can read while others create and release tables in the same pool.
   @Test func poolServesThreads() throws {
     let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)

@@ -21,7 +21,7 @@ struct StandardStreamTests {
       try stream.write("two")
       #expect(!stream.isTerminal && stream.columns == nil)
     }
-    // Written at the end of its life.
+    // The buffer is written when the stream is released.
     #expect(try temporary.read("out") == Array("one, ".utf8) + [0xff, 0x0a] + Array("two".utf8))
   }
 

@@ -14,7 +14,7 @@ struct SystemErrorTests {
         == "cannot read the attributes of 'a\\nb': no such file or directory")
   }
 
-  /// The path is on a device that may be another user's, and the command runs as root.
+  /// The path is on a device that may belong to another user, and the command runs as root.
   @Test(
     arguments: [
       ("/srv/phone/.sandboxctl", ": sudo chown -R --reference=/srv/phone /srv/phone/.sandboxctl"),
@@ -46,7 +46,8 @@ struct SystemErrorTests {
     #expect(!reason.contains("Unknown"))
   }
 
-  /// An overlay refuses to rename some directories with the number of another file system.
+  /// An overlay refuses to rename some directories, with the error number for a different file
+  /// system.
   @Test func refusedRenamesNameOverlays() {
     #expect(SystemError(.rename, "x", number: EXDEV).reason.contains("overlay"))
     #expect(!SystemError(.create, "x", number: EXDEV).reason.contains("overlay"))
@@ -65,9 +66,9 @@ struct SystemErrorTests {
     #expect(SystemError(.write, "x", number: number).hint == hint)
   }
 
-  /// The system uses the number of a held lock for the limit of processes and threads, too.
+  /// The system uses EAGAIN both for a held lock and for the limit of processes and threads.
   @Test(arguments: [SystemError.Operation.startThread, .run])
-  func threadOrProgramThatCannotBeStartedIsNoLock(operation: SystemError.Operation) {
+  func failureToStartAThreadOrProgramIsNotALock(operation: SystemError.Operation) {
     let error = SystemError(operation, "x", number: EAGAIN)
     #expect(error.description.hasSuffix("processes and threads, or of memory, is reached"))
     #expect(error.hint?.contains("ulimit -u") == true && !error.isBusy)
@@ -76,7 +77,7 @@ struct SystemErrorTests {
 
   @Test func someErrorsHaveNoHint() {
     #expect(SystemError(.write, "x", number: EXDEV).hint == nil)
-    // It is no limit of the system that was exceeded.
+    // This limit is not one of the system.
     #expect(SystemError.tooLarge("x").hint == nil)
   }
 
@@ -96,7 +97,7 @@ struct SystemErrorTests {
         == "cannot read 'x': it was replaced in the meantime")
   }
 
-  @Test func errorsHaveThePathAsFarAsItIsKnown() throws {
+  @Test func errorsContainTheKnownPartOfThePath() throws {
     let temporary = try TemporaryDirectory("paths")
     let directory = try temporary.directory.makeDirectory("a")
     let error = failure { _ = try directory.file("b") }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Tests of the test support.
+/// Tests of TestSupport.
 struct TestSupportTests {
   @Test func aTemporaryDirectoryIsRemovedWithItsContents() throws {
     var temporary: TemporaryDirectory? = try TemporaryDirectory("gone")
@@ -50,7 +50,7 @@ struct TestSupportTests {
   }
 
   @Test func theSameSeedGivesTheSameNumbers() {
-    // The first numbers for the seed 1234567, as printed by the authors' own program.
+    // The first numbers for the seed 1234567, as printed by the program of the algorithm's authors.
     var numbers = Seeded(1_234_567)
     #expect(numbers.next() == 6_457_827_717_110_365_317)
     #expect(numbers.next() == 3_203_168_211_198_807_973)
@@ -106,7 +106,7 @@ struct TestSupportTests {
     }
     #expect(error?.number == EACCES)
     if Host.userID == 0 {
-      // Only with privileges can the file be read: they are restored.
+      // The file can be read only with privileges, so they are restored.
       #expect(try Descriptor.open(path: path).readAll(limit: 9) == [UInt8(ascii: "x")])
     }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SystemIO
 
-/// How reliable the times of files are, by volume, and how late they may change.
+/// How reliable file times are on each kind of volume, and how long they may change after a write.
 struct VolumeTimesTests {
   @Test func timesInMemoryAreNotReliable() throws {
     guard try Mount.isPermitted() else { return }
@@ -15,7 +15,7 @@ struct VolumeTimesTests {
     withExtendedLifetime(mount) {}
   }
 
-  /// An overlay's times are as reliable as those of its worst layer.
+  /// The times of an overlay are as reliable as those of its least reliable layer.
   @Test func anOverlayIsAsReliableAsItsWorstLayer() throws {
     guard try Mount.isPermitted() else { return }
     let directory = try TemporaryDirectory("times")

@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-/// A visitor that records everything and enters every directory except the excluded ones.
+/// A visitor that records everything, and enters all directories except the excluded ones.
 struct WalkRecorder: WalkVisitor {
   struct Seen {
     let status: FileStatus
@@ -9,7 +9,7 @@ struct WalkRecorder: WalkVisitor {
     let state: Int
   }
 
-  /// The visited entries, by their paths below the root.
+  /// The visited entries by path below the root.
   var seen: [ByteString: Seen] = [:]
   /// Paths that were visited twice.
   var twice: [ByteString] = []
@@ -49,14 +49,14 @@ struct WalkRecorder: WalkVisitor {
 
   mutating func lost(state: Int) { lost.append(state) }
 
-  /// Walks the tree below a path.
+  /// Walks the tree below `path`.
   mutating func walk(_ path: ByteString) throws {
     var walk = Walk(try Directory.open(path: path))
     walk.run(&self, state: 0)
   }
 }
 
-/// A recorder to which replaced directories are lost.
+/// A recorder to which a replaced directory is reported as lost.
 struct StrictRecorder: WalkVisitor {
   static var isStrict: Bool { true }
   var recorder = WalkRecorder()

@@ -7,7 +7,7 @@ struct WalkTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("walk") }
 
-  /// The output of `find` for the tree below a path, with NULs between each entry's fields.
+  /// The output of `find` for the tree below a path. Each entry ends with a NUL.
   private func found(_ root: String) throws -> Set<[UInt8]> {
     let outcome = try Program.run(
       "find", [root, "-mindepth", "1", "-printf", "%P\\n%s\\n%T@\\n%m\\n%i\\n%y\\n%n\\n%U\\n%G\\0"])
@@ -30,7 +30,7 @@ struct WalkTests {
     return Array(path.bytes) + Array(("\n" + fields.joined(separator: "\n")).utf8)
   }
 
-  /// Creates a tree of any names, kinds and depths.
+  /// Creates a tree with arbitrary names, kinds and depths.
   private func makeTree(_ random: inout Seeded) throws {
     var directories: [ByteString] = [""]
     for _ in 0..<600 {
@@ -51,9 +51,9 @@ struct WalkTests {
     }
   }
 
-  /// Of the root's names only those that are asked for are visited, with everything below them.
-  @Test func onlyTheAskedNamesAreVisited() throws {
-    // A NUL ends a name of each length, and padding follows.
+  /// Only the given names in the root are visited, with everything below them.
+  @Test func onlyTheGivenNamesAreVisited() throws {
+    // The names have all lengths, so that the NUL and the padding at the end of an entry vary.
     let names = (1...40).map { ByteString([UInt8](repeating: UInt8(ascii: "n"), count: $0)) }
     let long = ByteString([UInt8](repeating: UInt8(ascii: "l"), count: 255))
     for name in names + [long, "d/x", "d/e/y", "other/z", "none"] {

@@ -54,7 +54,7 @@ struct WalkTroubleTests {
       }
       #expect(recorder.problems.count == 1, "\(operation) \(first)")
       guard let lost = recorder.problems.first?.path else { continue }
-      // Only entries below the reported path, or after it in the same listing, are missing.
+      // Only entries below the reported path, or later in the same listing, are missing.
       for path in all.seen.keys where recorder.seen[path] == nil {
         #expect(path.isWithin(lost), "\(operation) \(first): \(path) below \(lost)")
       }
@@ -66,13 +66,13 @@ struct WalkTroubleTests {
     try make("a/f", "b/f", "c/f")
     var recorder = WalkRecorder()
     recorder.onVisit = { [temporary] path in
-      // Listed and examined, but deleted before it is entered.
+      // This directory was listed and examined, but is removed before it is entered.
       if path.isEmpty { try temporary.directory.removeTree("b") }
     }
     try recorder.walk(temporary.path)
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "b", "c", "c/f"])
     #expect(recorder.problems.isEmpty && recorder.lost == [1])
-    // Listed, but deleted before it is examined.
+    // This one is removed after it was listed and before it is examined.
     var again = WalkRecorder()
     var walk = Walk(try Directory.open(path: temporary.path))
     let plan = Faults.Plan(failing: [.status], at: 2, number: ENOENT)
@@ -83,8 +83,7 @@ struct WalkTroubleTests {
     #expect(again.vanished.count == 1 && again.lost.isEmpty)
   }
 
-  /// The visitor receives a directory that is no longer the one that was listed, and none of its
-  /// entries.
+  /// A strict visitor gets no entries of a directory that is not the one that was listed.
   @Test(arguments: ["directory", "empty directory", "file", "link"])
   func aReplacedDirectoryIsLostToAStrictVisitor(kind: String) throws {
     try make("victim/old", "other/new", "z/f")
@@ -107,7 +106,7 @@ struct WalkTroubleTests {
     #expect(strict.recorder.seen["victim/new"] == nil && strict.recorder.seen["z/f"] != nil)
   }
 
-  /// A start that another walk left is checked, too.
+  /// This also applies to the directory at which a walk starts for another one.
   @Test func aReplacedStartIsLostToAStrictVisitor() throws {
     try make("a/victim/old")
     let expected = try temporary.directory.directory("a").status("victim").identity
@@ -154,7 +153,7 @@ struct WalkTroubleTests {
     #expect(recorder.problems.isEmpty)
   }
 
-  /// Another thread creates and removes entries continuously; all other entries are visited, and no
+  /// Another thread creates and removes entries continuously: all other entries are visited, and no
   /// error is reported.
   @Test func aTreeThatChangesContinuouslyIsWalked() throws {
     for number in 0..<50 { try make(ByteString("stays/\(number)/f")) }
@@ -180,7 +179,7 @@ struct WalkTroubleTests {
     }
     let last = Host.monotonicSeconds() + 300
     var walks = 0
-    // On a busy machine the other thread may start late.
+    // On a busy machine, the other thread may start late.
     while walks < 200 || (rounds.value <= 50 && Host.monotonicSeconds() < last) {
       walks += 1
       var recorder = WalkRecorder()
@@ -211,7 +210,7 @@ struct WalkTroubleTests {
     withExtendedLifetime((mount, binding)) {}
   }
 
-  /// Such a file system lists an entry with another inode than its status has.
+  /// An overlay lists entries with other inode numbers than their status has.
   @Test func aFileSystemThatListsOtherInodesIsWalked() throws {
     guard try Mount.isPermitted() else { return }
     let volume = try Mount(on: temporary.directory, at: temporary.path, "volume")

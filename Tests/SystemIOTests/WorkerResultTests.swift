@@ -12,7 +12,7 @@ struct WorkerResultTests {
     }
   }
 
-  /// As many items as there are threads are begun before the first one ends, and no more.
+  /// As many items are processed at once as there are threads, and no more.
   @Test func threadsWorkAtTheSameTime() {
     let (running, most) = (Counter(), Counter())
     let end = Host.monotonicSeconds() + 600

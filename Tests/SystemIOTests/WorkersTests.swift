@@ -32,7 +32,8 @@ struct WorkersTests {
     for _ in 0..<40 {
       workers.submit {
         most.raise(to: running.add())
-        // The first jobs wait until all threads are busy, and then leave time for a fifth to start.
+        // The first jobs wait until all threads are busy, and then leave time for a fifth job to
+        // start.
         while most.value < 4, Host.monotonicSeconds() < end { usleep(1000) }
         usleep(5000)
         running.add(-1)
@@ -49,7 +50,7 @@ struct WorkersTests {
     for _ in 0..<16 {
       workers.submit {
         inside.add()
-        // Each waits for all others: one after another they would never finish.
+        // Each job waits for all others, so they would never finish one after another.
         while inside.value < 16, Host.monotonicSeconds() < end { usleep(1000) }
         if inside.value == 16 { met.add() }
       }
@@ -68,7 +69,7 @@ struct WorkersTests {
       }
     }.start()
     usleep(100_000)
-    // One runs, two are queued, the fourth waits.
+    // One job runs, two are queued, and the fourth one waits.
     #expect(submitted.value <= 3)
     for _ in 0..<6 { gate.signal() }
     let end = Host.monotonicSeconds() + 600
