@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The plan compared with a plain reference, over random histories, rules and time zones.
+/// The plan compared with a simple reference, for random histories, rules and time zones.
 struct PlanPropertyTests {
   private static let zones = [
     "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe",
@@ -30,8 +30,8 @@ struct PlanPropertyTests {
     }
   }
 
-  /// A snapshot that is dated in the future, added anywhere, changes nothing for the others.
-  @Test func futureSnapshotsNeitherShieldNorExpire() throws {
+  /// A snapshot dated in the future does not affect the others, whatever its sequence.
+  @Test func futureSnapshotsDoNotAffectOthers() throws {
     var random = Seeded.fresh()
     for _ in 0..<(Sampling.isWhole ? 5000 : 500) {
       let scene = try Scene(using: &random)
@@ -83,7 +83,7 @@ private struct Scene {
   }
 
   /// Returns a history of two devices. The clock of a device is sometimes wrong by an hour or a
-  /// year, so that its times do not follow the order of its sequence.
+  /// year, so that the times do not always follow the sequence.
   private static func history(until now: Timestamp, _ random: inout Seeded) -> [SnapshotHead] {
     var heads: [SnapshotHead] = []
     for device in ["a", "b"] {
@@ -138,7 +138,7 @@ private struct Scene {
     return rules
   }
 
-  /// The policy's times: none for snapshots before a rollback.
+  /// The retention times in the policy. There is none for snapshots before a rollback.
   private static func retain(_ head: SnapshotHead) -> Int64? {
     [.preUpdate: 31 * day, .preRestore: day, .uninstall: year][head.reason]
   }
@@ -153,7 +153,7 @@ extension PlanPropertyTests {
 // MARK: - The reference
 
 extension Scene {
-  /// Returns the reasons to keep each snapshot, one rule after another over the whole group.
+  /// Returns the reasons to keep each snapshot, applying one rule after another to the whole group.
   func reference() -> [SnapshotID: Set<String>] {
     var reasons: [SnapshotID: Set<String>] = [:]
     for head in heads { reasons[head.id] = pins.contains(head.id) ? ["pinned"] : [] }
@@ -200,8 +200,8 @@ extension Scene {
     }
   }
 
-  /// The order of docs/repository-format.md: a snapshot counts as begun no earlier than those of
-  /// the same source with a smaller sequence.
+  /// The order defined in docs/repository-format.md: a snapshot is considered to have begun no
+  /// earlier than those of the same source with a smaller sequence.
   private func newestFirst(_ heads: [SnapshotHead]) -> [SnapshotHead] {
     func age(_ head: SnapshotHead) -> Timestamp {
       heads.filter { $0.source == head.source && $0.sequence <= head.sequence }.map(\.time).max()
@@ -212,7 +212,7 @@ extension Scene {
       .map(\.head)
   }
 
-  /// Returns the places that a rule keeps, each with the reason.
+  /// Returns the positions that a rule keeps, each with the reason.
   private func kept(
     by name: String, _ value: String, _ heads: [SnapshotHead]
   ) -> [(position: Int, reason: String)] {
@@ -243,8 +243,8 @@ extension Scene {
     }
   }
 
-  /// Returns the places that differ in their slot from all places before, up to a limit, and the
-  /// oldest of all if the limit is not reached before it.
+  /// Returns up to `limit` positions whose slots differ from those of all earlier positions, and
+  /// the oldest of all if the limit is not reached.
   private func leaders(
     of period: String, among positions: [Int], _ heads: [SnapshotHead], limit: Int
   ) -> [(position: Int, reason: String)] {
@@ -258,7 +258,7 @@ extension Scene {
     return found
   }
 
-  /// The slot as text, by Foundation's calendar.
+  /// Returns the slot as text, according to Foundation's calendar.
   private func slot(of time: Timestamp, _ period: String) -> String {
     var calendar = Calendar(identifier: period == "weekly" ? .iso8601 : .gregorian)
     calendar.timeZone = TimeZone(identifier: zone) ?? .gmt
@@ -274,7 +274,7 @@ extension Scene {
     return parts.map { "\(calendar.component($0, from: date))" }.joined(separator: "-")
   }
 
-  /// Returns the beginning of a span before a time; nil for a span of length 0.
+  /// Returns the start of a span that ends at `end`, or nil if the span is 0.
   private func start(of span: String, before end: Timestamp) -> Timestamp? {
     var numbers: [Character: Int] = [:]
     for match in span.matches(of: /([0-9]+)([ymdh])/) {
@@ -286,7 +286,7 @@ extension Scene {
     calendar.timeZone = zone
     let date = Date(timeIntervalSince1970: TimeInterval(end.seconds))
     let now = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second], from: date)
-    // The first day of the month, and from there day by day.
+    // From the first day of the month, days are added one by one.
     let months =
       (now.year ?? 0) * 12 + (now.month ?? 0) - 1 - (numbers["m"] ?? 0)
       - 12 * (numbers["y"] ?? 0)
@@ -308,7 +308,7 @@ extension Scene {
     return Timestamp(seconds: seconds - Int64(numbers["h"] ?? 0) * 3600)
   }
 
-  /// The span as it is shown: years, months, days and hours, without zeros.
+  /// The displayed form of a span: years, months, days and hours, without zeros.
   private func shown(_ span: String) -> String {
     span.matches(of: /([0-9]+)([ymdh])/).filter { $0.output.1 != "0" }.map { "\($0.output.0)" }
       .joined()

@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The plan for single cases: clocks, groups, automatic snapshots, pins, and its cost.
+/// The plan in specific cases: clocks, groups, automatic snapshots, pins, and its cost.
 struct PlanTests {
   private let now: Timestamp
 
@@ -17,7 +17,7 @@ struct PlanTests {
       try RetentionRules(rules), now: now, calendar: .utc, retain: { _ in 31 * day })
   }
 
-  /// One snapshot a day, the newest an hour ago; `number` 0 is the oldest.
+  /// One snapshot a day, the newest of which is an hour old; `number` 0 is the oldest.
   private func days(_ count: Int, reason: Reason = .manual) -> [SnapshotHead] {
     (0..<count).map { (number: Int) -> SnapshotHead in
       let age = Int64(count - 1 - number) * day + hour
@@ -41,25 +41,25 @@ struct PlanTests {
     let with = try plan(heads + [future], "last 3; within 10d")
     #expect(with.removed == without.removed && without.removed.count == 50)
     #expect(with.entries[future.id]?.reasons == [.future])
-    // It does not save the group from being emptied.
+    // It does not count when the group would be emptied.
     #expect(try plan([heads[0], future], "tag x").groups[0].isRefused)
   }
 
-  /// A clock that was set back by an hour or a year: the last snapshot has an earlier time.
+  /// The clock was set back by an hour or a year, so the last snapshot has an earlier time.
   @Test(arguments: [3600, 365 * 86_400])
   func newestSnapshotIsKeptIfTheClockWasSetBack(_ seconds: Int64) throws {
     let heads = days(60) + [SnapshotHead.made(60, at: now + -seconds)]
     let kept = try plan(heads, "last 1").entries.values.filter(\.isKept)
     #expect(kept.map(\.head.id) == [heads[60].id])
-    // Spans count from the last snapshot, so none of the others expires by its wrong time.
+    // Spans are measured from the last snapshot, so its wrong time makes none of the others expire.
     let within = try plan(heads, "within 20d")
     #expect(within.removed.count <= 40)
     let daily = try plan(heads, "daily 10")
     #expect(daily.entries[heads[58].id]?.isKept == true)
   }
 
-  /// A clock that was ahead by a year when a snapshot was made, long ago: its time is past now.
-  @Test func wrongTimeOfThePastCostsNoOtherDay() throws {
+  /// The clock was a year ahead when one snapshot was made, long ago: its time has passed by now.
+  @Test func wrongTimeInThePastAffectsNoOtherDay() throws {
     let heads = days(400)
     var wrong = heads
     wrong[20] = SnapshotHead.made(20, at: heads[20].time + year)
@@ -70,8 +70,8 @@ struct PlanTests {
     for head in heads.suffix(30) { #expect(within.entries[head.id]?.isKept == true) }
   }
 
-  /// A clock that is wrong at each start of a machine, until it is set: the wrong day counts once.
-  @Test func aClockThatJumpsToAndFroCostsOneDay() throws {
+  /// The clock is wrong at each start of the machine, until it is set: the wrong day counts once.
+  @Test func aClockThatIsRepeatedlyWrongUsesOneDay() throws {
     let right = days(14)
     let heads = right.enumerated().flatMap { number, head in
       [
@@ -96,7 +96,7 @@ struct PlanTests {
     for (zone, removed) in [("Europe/Berlin", 1), ("UTC", 0)] {
       var terms = try terms("hourly 5")
       terms.calendar = RetentionCalendar(try #require(TimeZone(identifier: zone)))
-      // The oldest of three is always kept.
+      // The oldest of the three is always kept.
       let all = [SnapshotHead.made(9, at: times[0] + -day, sequence: 0)] + heads
       #expect(RetentionPlan(all, pins: [], terms).removed.count == removed, "\(zone)")
     }
@@ -131,14 +131,14 @@ struct PlanTests {
     var terms = try terms("tag never")
     terms.mayEmptyGroups = true
     #expect(RetentionPlan(heads, pins: [], terms).removed.count == 5)
-    // A pinned snapshot is left, so nothing is refused.
+    // The pinned snapshot remains, so nothing is refused.
     let pinned = RetentionPlan(heads, pins: [heads[2].id], try self.terms("tag never"))
     #expect(pinned.removed.count == 4 && !pinned.groups[0].isRefused)
   }
 
-  /// Whoever can write to the store can add snapshots with any time and sequence.
+  /// Anyone who can write to the store can add snapshots with any time and sequence.
   @Test(arguments: ["last 3", "daily 3", "within 2d"])
-  func snapshotsThatAreNotAcceptedRemoveNoOthers(_ rules: String) throws {
+  func unacceptedSnapshotsDoNotRemoveOthers(_ rules: String) throws {
     let heads = days(10)
     let ids = Set(heads.map(\.id))
     let added = (10..<30).map { number in
@@ -151,7 +151,7 @@ struct PlanTests {
     #expect(without.removed.count >= 7)
     #expect(Set(with.removed).intersection(ids) == Set(without.removed))
     #expect(with.groups.count == 2)
-    // Their own group is subject to the rules as well.
+    // The rules also apply to their own group.
     #expect(with.groups[1].kept > 0)
   }
 
@@ -161,12 +161,12 @@ struct PlanTests {
     for reason in [Reason.preUpdate, .preRestore, .preRollback, .uninstall] {
       let heads = days(40, reason: reason) + [SnapshotHead.made(50, at: now + -90 * day)]
       let plan = try plan(heads, "last 1")
-      // 31 days, of which the last hour of the oldest is over.
+      // 31 of the 40 are younger than 31 days.
       #expect(plan.removed.count == 9, "\(reason)")
       #expect(plan.entries[heads[40].id]?.reasons == [.last])
       #expect(plan.entries[heads[39].id]?.reasons == [.retain(seconds: 31 * day)])
     }
-    // They may all expire, and are not counted by rules.
+    // They may all expire, and do not count for rules.
     #expect(
       try plan([.made(0, at: now + -99 * day, reason: .preUpdate)], "last 9").removed.count == 1)
     var terms = try terms("last 1")
@@ -191,7 +191,7 @@ struct PlanTests {
     #expect(try plan(heads, "last 2; oldest").entries[heads[0].id]?.reasons == [.oldest])
   }
 
-  /// `repair snapshots` leaves the original and adds a copy of the same time and sequence.
+  /// `repair snapshots` keeps the original, and adds a copy with the same time and sequence.
   @Test func repairedSnapshotAndItsOriginalCountOnce() throws {
     let heads = days(4)
     let copy = SnapshotHead.made(10, at: heads[3].time, sequence: 4, original: heads[3].id)
@@ -202,11 +202,11 @@ struct PlanTests {
       let reasons = try [heads[3], copy, second].map { try #require(plan.entries[$0.id]).reasons }
       #expect(reasons[0] == reasons[1] && reasons[1] == reasons[2], "\(rules)")
     }
-    // A pin keeps only the snapshot itself.
+    // A pin keeps only its own snapshot.
     let old = SnapshotHead.made(12, at: heads[0].time, sequence: 1, original: heads[0].id)
     let pinned = try plan(heads + [old], "last 2", pins: [old.id])
     #expect(Set(pinned.removed) == [heads[0].id, heads[1].id])
-    // An original elsewhere, or a circle, which only a hostile repository has, changes nothing.
+    // An original elsewhere, or a cycle, which only a hostile repository contains, changes nothing.
     let foreign = SnapshotHead.made(13, at: now + -day, original: copy.id)
     #expect(try plan([heads[0], foreign], "last 2").removed.isEmpty)
     let ring = [1, 2].map { number in
@@ -216,8 +216,9 @@ struct PlanTests {
     #expect(try plan(ring, "last 1").entries.values.filter(\.isKept).isEmpty == false)
   }
 
-  /// In another repository the copy of a repaired snapshot names the repaired one, which is not
-  /// there: only the run tells that both record one backup.
+  /// In another repository, the copy of a repaired snapshot refers to the repaired one, which is
+  /// not there. That both belong to one backup is visible only in the source, the sequence and the
+  /// time.
   @Test func copiesOfARepairAndOfItsOriginalCountOnce() throws {
     let heads = days(4)
     let elsewhere = SnapshotHead.made(20, at: now).id
@@ -230,10 +231,10 @@ struct PlanTests {
       let expected = heads.prefix(2) + repaired.prefix(2)
       #expect(Set(plan.removed) == Set(expected.map(\.id)), "\(rules)")
     }
-    // Snapshots without a sequence have nothing but their time in common.
+    // Snapshots without a sequence have only their time in common.
     let others = [1, 2].map { SnapshotHead.made($0, at: now + -day, sequence: 0) }
     #expect(try plan(others, "last 1").removed.count == 1)
-    // But two copies of one of them have the same original.
+    // Two copies of such a snapshot, however, have the same original.
     let twins = [1, 2].map {
       SnapshotHead.made($0, at: now + -day, sequence: 0, original: elsewhere)
     }

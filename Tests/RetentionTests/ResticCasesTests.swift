@@ -3,12 +3,12 @@ import Retention
 import SystemIO
 import Testing
 
-/// The outcomes of restic 0.18 for the history and the policies of its own tests
-/// (`internal/data/snapshot_policy_test.go`, BSD-2-Clause) and of its manual
+/// The results of restic 0.18 for the history and the policies in its own tests
+/// (`internal/data/snapshot_policy_test.go`, BSD-2-Clause) and in its manual
 /// (`doc/060_forget.rst`).
 struct ResticCasesTests {
-  /// The days of each month with snapshots, the newest first, with the time of day unless it is
-  /// 10:20:30.
+  /// The days of each month that have snapshots, the newest first. The time is 10:20:30 unless
+  /// given.
   private static let history = [
     (
       "2016-01",
@@ -23,10 +23,10 @@ struct ResticCasesTests {
     ("2014-09", "22 20 11 10 9 8 6 5 2 1"),
     ("2014-08", "22 21 20 18 15 13@10:20:30.1 13 12 10 8"),
   ]
-  /// The positions of the snapshots with tags, from the newest.
+  /// The positions of the snapshots with tags, counted from the newest.
   private static let tags = ["foo": "31-33 67 69-82", "bar": "31-33 67-68"]
 
-  /// Rules, and the positions of the snapshots that each reason keeps.
+  /// Rules, and the positions of the snapshots that are kept for each reason.
   static let cases = [
     ("", ""),
     ("last 10", "last: 0-9"),
@@ -132,7 +132,7 @@ struct ResticCasesTests {
 
   // MARK: - The manual
 
-  /// Two weeks of backups at 11:00 on weekdays, on Fridays again at 23:00, without one Wednesday.
+  /// Two weeks of backups on weekdays at 11:00, on Fridays also at 23:00, except for one Wednesday.
   private static let weeks = [
     "2025-04-21T11", "2025-04-22T11", "2025-04-23T11", "2025-04-24T11", "2025-04-25T11",
     "2025-04-25T23", "2025-04-28T11", "2025-04-29T11", "2025-05-01T11", "2025-05-02T11",
@@ -153,8 +153,9 @@ struct ResticCasesTests {
     #expect(heads.indices.filter { entries[heads[$0].id]?.isKept == true } == kept)
   }
 
-  /// "Suppose you make one backup every day for 100 years": 7 days, 4 more weeks (the last day is a
-  /// Sunday), 11 more months, and 73 more years: the last day of 2025 is also that of a month.
+  /// "Suppose you make one backup every day for 100 years": this keeps 7 days, 4 more weeks (the
+  /// last day is a Sunday), 11 more months, and 73 more years. The last day of 2025 is also the
+  /// last of a month.
   @Test func hundredYearsAreKeptAsInTheManual() throws {
     let start = try Timestamp("1926-03-16T12:00:00")
     let heads = (0..<36_525).map { SnapshotHead.made($0, at: start + Int64($0) * day) }

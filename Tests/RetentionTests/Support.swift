@@ -5,7 +5,7 @@ import Retention
 import SystemIO
 
 extension RetentionCalendar {
-  /// The calendar of a time zone, by Foundation.
+  /// Creates the calendar of a time zone from Foundation's.
   init(_ zone: TimeZone) {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = zone
@@ -25,7 +25,7 @@ extension RetentionCalendar {
 }
 
 extension TimeZone {
-  /// Converts a local time, whose parts may be too large or too small.
+  /// Converts a local time, whose components may be out of range.
   func timestamp(_ time: CalendarTime) -> Timestamp? {
     guard let plain = Timestamp(time, isUTC: true) else { return nil }
     var seconds = plain.seconds
@@ -38,7 +38,7 @@ extension TimeZone {
 }
 
 extension Timestamp {
-  /// Creates a time from RFC 3339 in UTC, without the final Z.
+  /// Creates a time from an RFC 3339 text in UTC, without the final Z.
   init(_ text: String) throws {
     struct Invalid: Error {}
     guard let time = Timestamp(rfc3339: text + "Z") else { throw Invalid() }
@@ -55,7 +55,7 @@ let day: Int64 = 86_400
 let year: Int64 = 365 * 86_400
 
 extension SnapshotHead {
-  /// A head of a device's snapshot; its id follows from the number.
+  /// Returns the head of a snapshot of a device. Its id is derived from the number.
   static func made(
     _ number: Int, at time: Timestamp, sequence: UInt64? = nil, tags: [String] = [],
     reason: Reason = .manual, scope: Scope = .device, device: String = "a",
@@ -106,7 +106,7 @@ extension RetentionPlan {
     Dictionary(uniqueKeysWithValues: groups.flatMap(\.entries).map { ($0.head.id, $0) })
   }
 
-  /// The reasons for each snapshot by its time, for plans in which times are unique.
+  /// The reasons for each snapshot by its time, for plans in which all times differ.
   var reasonsByTime: [Timestamp: [String]] {
     Dictionary(
       uniqueKeysWithValues: entries.values.map { ($0.head.time, $0.reasons.map(\.description)) })
