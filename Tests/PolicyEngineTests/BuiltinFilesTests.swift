@@ -4,7 +4,8 @@ import Testing
 
 @testable import PolicyEngine
 
-/// A command reads only the files that its policy needs; the compiled policy must be the same.
+/// A command reads only the files that its policy needs; the compiled policy must not depend on
+/// this.
 struct BuiltinFilesTests {
   private func library(_ files: [BuiltinPolicies.File]) -> PolicyLibrary {
     PolicyLibrary(

@@ -31,14 +31,14 @@ struct CacheNameTests {
     #expect(CacheName(Array(name.utf8).span) == nil)
   }
 
-  /// Names are bytes; those that are not UTF-8 are neither refused nor misread.
+  /// Names are bytes; those that are not valid UTF-8 are neither refused nor misread.
   @Test func acceptsAnyBytes() {
     #expect(CacheName([0xff, 0xfe, 0x80, 0x80, 0x80, 0x80].span) == nil)
     #expect(CacheName(([0xff] + Array("Cache".utf8)).span) == .cache)
     #expect(CacheName((Array("Cache".utf8) + [0xff]).span) == nil)
   }
 
-  @Test func keptClassesAreThoseThatNobodyProvidesAgain() {
+  @Test func irreplaceableClassesAreKept() {
     let kept = DataClass.allCases.filter(\.isKept)
     #expect(kept == [.userData, .inbox, .support, .preferences, .unknown])
   }

@@ -3,8 +3,7 @@ import Testing
 
 @testable import PolicyEngine
 
-/// The automaton, the explanation and the simple reference agree on random entries under random
-/// policies.
+/// The automaton, the explanation and the simple reference agree for random entries and policies.
 struct ClassifierPropertyTests {
   private static let scanStart: Int64 = 100_000
 
@@ -90,7 +89,7 @@ struct ClassifierPropertyTests {
     #expect(classifier.verdicts(whole, EntryFacts(.file)).keep.dataClass == .support)
   }
 
-  /// An entry with one of few names, some with marks and siblings.
+  /// An entry with one of a few names. Some entries have marks and siblings.
   private struct Entry {
     var query: EntryQuery
     var marks: [Int: [String]] = [:]

@@ -128,7 +128,7 @@ struct LayerTests {
     }
   }
 
-  /// An overlay whose layout is misspelt may be meant for any policy, and so may a file that is
+  /// An overlay with a misspelled layout may be meant for any policy, and so may a file that is
   /// both a policy and an overlay.
   @Test(arguments: [
     "overlay: [flatpack]", "overlay: [folder, flatpack]", "policy: x\noverlay: [flatpak]",

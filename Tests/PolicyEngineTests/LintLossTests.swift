@@ -2,7 +2,7 @@ import Testing
 
 @testable import PolicyEngine
 
-/// Rules that make irreplaceable data purgeable or discardable.
+/// Rules that make irreplaceable data purgeable or discardable need a reason.
 struct LintLossTests {
   @Test func rulesThatSetAPreciousClassNeedAReason() {
     expectIssue(

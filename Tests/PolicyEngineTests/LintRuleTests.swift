@@ -2,7 +2,7 @@ import Testing
 
 @testable import PolicyEngine
 
-/// Issues with rules that are valid according to the grammar.
+/// Issues with rules that are grammatically valid.
 struct LintRuleTests {
   @Test func invalidPatternsAreReportedWithTheCharacter() {
     expectIssue(
@@ -158,7 +158,7 @@ struct LintRuleTests {
       problem: "'sibling' with a pattern that names no entry", expected: "before `**`")
   }
 
-  @Test func siblingsThatAreNoNamesAreReported() {
+  @Test func invalidSiblingNamesAreReported() {
     for sibling in ["/", "a/b", "a//", ".", "../"] {
       expectIssue(
         policy("{id: a, match: 'x/**', class: cache, when: {sibling: [s, ¶'\(sibling)']}}"),

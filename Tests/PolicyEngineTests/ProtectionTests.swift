@@ -3,7 +3,7 @@ import Testing
 
 @testable import PolicyEngine
 
-/// The key `protection` of rules: layering, explanation, examples and mistakes.
+/// The key `protection` of rules: layering, explanation, examples and errors.
 struct ProtectionTests {
   private func protection(_ path: String, _ policy: CompiledPolicy) -> ProtectionClass? {
     var classifier = Classifier(policy)
@@ -12,7 +12,7 @@ struct ProtectionTests {
     return verdicts.keep.protection
   }
 
-  @Test func theLastRuleThatSetsItHolds() throws {
+  @Test func theLastRuleThatSetsItApplies() throws {
     let policy = try compile(
       policy(
         "{id: all, match: '**', protection: until-first-unlock}",
@@ -97,7 +97,7 @@ struct ProtectionTests {
     }
   }
 
-  /// Returns the mistakes in a policy file.
+  /// Returns the issues in a policy file.
   private func issues(_ text: String) -> [PolicyIssue] {
     library(["p.yaml": text]).lint()
   }

@@ -19,8 +19,8 @@ struct MarkedText {
   }
 }
 
-/// Expects that lint reports an issue of a kind at the marked position, or the given one, with
-/// parts of its problem and expected text, and that it reports nothing else.
+/// Expects lint to report an issue of this kind at the marked position, or at the given one, with
+/// these parts of its problem and expected text, and to report nothing else.
 func expectIssue(
   _ marked: String, _ kind: PolicyIssue.Kind, problem: String, expected: String,
   severity: PolicyIssue.Severity = .error, at location: PolicyLocation? = nil,
@@ -43,7 +43,7 @@ func expectIssue(
   #expect(issue.expected.contains(expected), "\(issue)", sourceLocation: sourceLocation)
 }
 
-/// A policy with the given rules, each on its own line.
+/// Returns a policy with these rules, each on its own line.
 func policy(_ rules: String..., head: String = "") -> String {
   "policy: test\nschema: 1\n\(head)rules:\n" + rules.map { "  - \($0)\n" }.joined()
 }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import PolicyEngine
 
-/// Creates a library of texts, which are built in unless an origin is given.
+/// Creates a library of texts, which count as built-in unless an origin is given.
 func library(
   _ files: KeyValuePairs<String, String>, origin: PolicySource.Origin = .builtin
 ) -> PolicyLibrary {
   PolicyLibrary(files.map { PolicySource(name: $0.key, text: $0.value, origin: origin) })
 }
 
-/// Compiles a text with one policy; issues fail the test.
+/// Compiles a text that contains one policy. The test fails if there are issues.
 func compile(
   _ text: String, layout: Layout? = nil, osVersion: String? = nil,
   patterns: [CommandLinePattern] = []
@@ -24,7 +24,7 @@ func compile(
 }
 
 extension CompiledPolicy {
-  /// The verdicts on a path, on which the classifier and the explanation must agree.
+  /// Returns the verdicts on a path. The classifier and the explanation must agree on them.
   func verdicts(
     _ path: String, in kind: ContainerKind = .data, app: String? = nil, group: String? = nil,
     facts: EntryFacts = EntryFacts(.file), scanStart: Int64 = 0, marks: [Int: [String]] = [:],
@@ -72,7 +72,7 @@ extension CompiledPolicy {
 }
 
 extension Pattern {
-  /// Whether the pattern matches a path, given as components; empty for the container's root.
+  /// Whether the pattern matches a path, given as components. The container's root has none.
   func matches(_ path: [[UInt8]]) -> Bool {
     isMatch(path.reduce(start) { advance($0, by: $1.span) })
   }

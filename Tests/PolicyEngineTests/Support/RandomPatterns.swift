@@ -1,6 +1,6 @@
 @testable import PolicyEngine
 
-/// Generates patterns and paths of few letters, so that they often match.
+/// Generates patterns and paths from a few letters, so that they often match.
 struct RandomPatterns {
   var random: SeededRandom
 

@@ -2,8 +2,8 @@ import SandboxModel
 
 @testable import PolicyEngine
 
-/// A policy of several layers in text form: written as YAML for the engine, and evaluated directly
-/// by `ReferenceDecider`.
+/// A policy of several layers in text form. It is written as YAML for the engine, and evaluated
+/// directly by `ReferenceDecider`.
 struct RandomPolicy {
   struct Rule {
     var id: String

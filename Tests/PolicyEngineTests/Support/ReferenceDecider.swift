@@ -45,7 +45,7 @@ struct ReferenceDecider {
     return (keep, platform)
   }
 
-  /// The values that a mark may set on data of a class.
+  /// Returns the values that a mark may set on data of this class.
   private func allowed(_ marker: RandomPolicy.Marker, _ name: String, _ isBelowCache: Bool) -> Sets
   {
     if ["cache", "temporary"].contains(name) || (name == "unknown" && isBelowCache) {
@@ -82,7 +82,7 @@ struct ReferenceDecider {
     return rule.sibling.map { isBeside($0, rule.pattern, path) } ?? true
   }
 
-  /// Whether a name is beside the entry that the pattern names before a final `/**`.
+  /// Whether a name is a sibling of the entry that the pattern names before a final `/**`.
   private func isBeside(_ name: String, _ pattern: String, _ path: [[UInt8]]) -> Bool {
     var components = pattern.split(separator: "/").map(String.init)
     let isSticky = components.last == "**"
@@ -117,7 +117,7 @@ struct ReferenceDecider {
 }
 
 extension Verdict {
-  /// The verdict in the reference's text form.
+  /// The verdict in the text form of the reference.
   var words: ReferenceDecider.Words {
     let purge: String =
       switch self.purge {

@@ -1,7 +1,7 @@
 import Codecs
 import Foundation
 
-/// Validates values against a JSON Schema, as far as the policy schema uses the language.
+/// Validates values against a JSON Schema, as far as the policy schema needs it.
 struct SchemaValidator {
   private let root: JSON
 
@@ -63,7 +63,7 @@ struct SchemaValidator {
 }
 
 extension JSON {
-  /// The value that an editor reads from a YAML node.
+  /// Creates the value that an editor reads from a YAML node.
   init(_ node: YAMLNode) {
     switch node.content {
     case .sequence(let elements): self = .array(elements.map { JSON($0) })
