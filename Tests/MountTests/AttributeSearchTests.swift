@@ -11,7 +11,8 @@ struct AttributeSearchTests {
 
   init() throws { fixture = try MountFixture() }
 
-  /// Stores a snapshot of a directory with a file and returns the file system that shows it alone.
+  /// Stores a snapshot of a directory with a file, and returns a file system for this snapshot
+  /// alone.
   private func files(_ attributes: [Attribute] = []) throws -> SnapshotFileSystem {
     let session = try fixture.repository.beginWriting()
     let below = try session.storeTree([
@@ -26,8 +27,8 @@ struct AttributeSearchTests {
     ) { [fixture] in fixture.reports.add($0) }
   }
 
-  /// Asks for the names of an entry's attributes as often as makes a search begin, and waits for
-  /// it.
+  /// Requests the names of an entry's attributes as often as is needed to start a search, and waits
+  /// for the search to end.
   private func ask(_ files: SnapshotFileSystem, _ path: ByteString, _ count: Int = 500) throws {
     let number = try files.find(path).number
     for _ in 0..<count { _ = try files.attributeNames(of: number) }
@@ -52,8 +53,8 @@ struct AttributeSearchTests {
     files.stopSearching()
   }
 
-  /// There is no search after an attribute was met.
-  @Test func metAttributesPreventTheSearch() throws {
+  /// Once an attribute has been found, there is no search.
+  @Test func foundAttributesPreventTheSearch() throws {
     let search = AttributeSearch { _ in true }
     search.didAsk(hasAttributes: true)
     for _ in 0..<AttributeSearch.patience { search.didAsk(hasAttributes: false) }
@@ -61,7 +62,7 @@ struct AttributeSearchTests {
     #expect(!search.foundNone)
   }
 
-  @Test func damageLeavesItUncertain() throws {
+  @Test func damageMakesTheSearchInconclusive() throws {
     let session = try fixture.repository.beginWriting()
     let names = (0..<20_000).map { ByteString("file-\($0)") }
     let below = try session.storeTree(names.map { TreeEntry(name: $0, node: .fifo) })
@@ -78,7 +79,7 @@ struct AttributeSearchTests {
     #expect(!isAbsent())
   }
 
-  /// The kernel would not ask for the attributes of a later snapshot.
+  /// Otherwise, the kernel would not request the attributes of later snapshots.
   @Test func mountOfAllSnapshotsDoesNotSearch() throws {
     try fixture.backUp()
     #expect(try fixture.files().attributeSearch == nil)

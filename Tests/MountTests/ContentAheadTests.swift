@@ -7,14 +7,14 @@ import Testing
 @testable import ArchiveStore
 @testable import Mount
 
-/// Content that is put into the kernel's cache ahead. A recorder takes the place of the kernel.
+/// Content that is put into the kernel's cache ahead of reads. A recorder replaces the kernel.
 struct ContentAheadTests {
   private let fixture: MountFixture
   private let recorder = Recorder()
 
   init() throws { fixture = try MountFixture() }
 
-  /// The bytes that were put, by number of the node and offset.
+  /// The bytes that were put, by node number and offset.
   private final class Recorder: Sendable {
     private let all = Mutex<[UInt64: [UInt64: [UInt8]]]>([:])
     private let calls = Mutex(0)
@@ -35,7 +35,8 @@ struct ContentAheadTests {
     try ContentAhead(files) { [recorder] in recorder.put($0, $1, $2) }
   }
 
-  /// A snapshot of a directory `d` of small files and a file `large`, and their file system.
+  /// Stores a snapshot of a directory `d` of small files and a file `large`. Returns their file
+  /// system.
   private func makeFiles(
     _ count: Int = 200, large: [UInt8] = MountFixture.large,
     bytes: (Int) -> [UInt8] = { ContentAheadTests.text(ByteString("f\(1000 + $0)")) }
@@ -66,7 +67,7 @@ struct ContentAheadTests {
     (0..<20).flatMap { _ in name.bytes }
   }
 
-  /// Reads a range as a request does.
+  /// Reads a range, as a request does.
   private func read(
     _ ahead: ContentAhead, _ files: SnapshotFileSystem, _ number: UInt64, from offset: UInt64 = 0,
     count: Int = 131_072
@@ -75,7 +76,7 @@ struct ContentAheadTests {
     ahead.didRead(number, from: offset, count: count, parts)
   }
 
-  @Test func filesBesideAReadOneArePut() throws {
+  @Test func siblingsOfAReadFileArePut() throws {
     let files = try makeFiles()
     let ahead = try ahead(files)
     let known = ["f1000", "f1001", "f1127", "f1128"] as [ByteString]
@@ -83,8 +84,8 @@ struct ContentAheadTests {
     try read(ahead, files, numbers[0])
     try read(ahead, files, numbers[0])
     ahead.workers.finish()
-    // Of the same 128 entries those that the kernel knows, each once, and not the one that was
-    // read.
+    // Only files among the same 128 entries that the kernel knows are put, once each, except for
+    // the one that was read.
     #expect(recorder.count == 2)
     #expect(recorder[numbers[1]] == [0: Self.text("f1001")])
     #expect(recorder[numbers[2]] == [0: Self.text("f1127")])
@@ -97,7 +98,7 @@ struct ContentAheadTests {
     let handle = try files.openDirectory(directory).handle
     let (end, numbers) = try enterAll(of: handle, files)
     ahead.willList(handle, from: end)
-    // Nothing was read yet.
+    // No file has been read yet.
     let first = try #require(numbers["f1000"])
     _ = try files.read(first, from: 0, count: 10)
     ahead.didListAttributes(of: first)
@@ -107,7 +108,8 @@ struct ContentAheadTests {
     for (name, number) in numbers { #expect(recorder[number] == [0: Self.text(name)]) }
   }
 
-  /// Enters all entries of a directory and returns the offset of its end and their numbers.
+  /// Enters all entries of a directory. Returns the offset of its end, and the numbers of the
+  /// entries.
   private func enterAll(
     of handle: UInt64, _ files: SnapshotFileSystem
   ) throws -> (end: Int64, numbers: [ByteString: UInt64]) {
@@ -120,7 +122,7 @@ struct ContentAheadTests {
     return (end, numbers)
   }
 
-  /// The kernel has an entry for certain when it asks for the next ones.
+  /// The kernel certainly has an entry once it requests the next ones.
   @Test func partsAreNewOnceAllTheirEntriesWerePassed() throws {
     let files = try makeFiles()
     let handle = try files.openDirectory(try files.find("d").number).handle
@@ -130,7 +132,8 @@ struct ContentAheadTests {
     #expect(files.newParts(of: handle, before: 2 + 200).isEmpty)
   }
 
-  /// cp(1) reads files in the order of their numbers, which is that of their content in the packs.
+  /// cp(1) reads files in the order of their numbers, which is the order of their content in the
+  /// packs.
   @Test func numbersAscendInTheOrderOfNames() throws {
     let files = try makeFiles()
     let handle = try files.openDirectory(try files.find("d").number).handle
@@ -139,7 +142,7 @@ struct ContentAheadTests {
     #expect(numbers.keys.sorted().map { numbers[$0] ?? 0 } == numbers.values.sorted())
   }
 
-  /// Files after those that are read in order are decoded and put, 128 to 256 entries ahead.
+  /// If files are read in order, the following ones are decoded and put, 128 to 256 entries ahead.
   @Test func filesAfterReadsInOrderAreDecoded() throws {
     let contents = (0..<400).map { MountFixture.large.dropFirst($0 * 4096).prefix(8192) }
     let files = try makeFiles(400) { Array(contents[$0]) }
@@ -217,7 +220,7 @@ struct ContentAheadTests {
     #expect(ranges.count == 5, "the ranges grow: \(ranges)")
   }
 
-  /// Reads at any place, as of databases, put nothing.
+  /// Random reads, as in databases, put nothing.
   @Test func scatteredReadsPutNothing() {
     var streams = ReadStreams()
     let size: UInt64 = 1 << 40
@@ -225,7 +228,7 @@ struct ContentAheadTests {
       let offset = (number * 7_919 % 200) << 24
       #expect(streams.next(number % 5, from: offset, count: 4096, size: size) == nil)
     }
-    // Two readers in order at once, with requests that overtake each other.
+    // Two sequential readers at once, whose requests overtake each other.
     #expect(streams.next(8, from: 0, count: 131_072, size: size) == nil)
     #expect(streams.next(9, from: 0, count: 131_072, size: size) == nil)
     #expect(streams.next(8, from: 262_144, count: 131_072, size: size) == 393_216..<655_360)
@@ -233,7 +236,7 @@ struct ContentAheadTests {
     #expect(streams.next(8, from: 131_072, count: 131_072, size: size) != nil)
   }
 
-  /// Damage is neither put nor reported by what works ahead.
+  /// Work ahead of reads neither puts damaged content nor reports the damage.
   @Test func damagedContentIsNotPut() throws {
     let files = try makeFiles(1)
     let number = try files.find("large").number

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 @testable import Mount
 
-/// A mounted repository with damage, and with many readers.
+/// A damaged mounted repository, and one with many readers.
 struct MountDamageTests {
   private let fixture: MountFixture
   private let data = ByteString("snapshots/2026-11-01T10.30.01Z").appending(MountFixture.data)
@@ -17,7 +17,7 @@ struct MountDamageTests {
     try fixture.backUp()
   }
 
-  /// The blobs of the file `large`.
+  /// Returns the blobs of the file `large`.
   private func blobs() throws -> [BlobID] {
     let reader = try fixture.repository.beginReading()
     let tree = try #require(try fixture.repository.heads().heads.first).tree
@@ -47,11 +47,11 @@ struct MountDamageTests {
     }
   }
 
-  /// Ways for content to be away for a while.
+  /// Temporary outages of content.
   enum Outage: CaseIterable {
-    /// As a network file system that fails to read.
+    /// As on a network file system that fails to read.
     case damage
-    /// As one that is not mounted, in parts.
+    /// As on one that is not mounted, for the packs or for packs and index.
     case packs, everything
   }
 
@@ -63,15 +63,15 @@ struct MountDamageTests {
   }
 
   private func end(_ outage: Outage, _ blobs: [BlobID]) throws {
-    // The same bits change again.
+    // Flips the same bits back.
     if outage == .damage { return try fixture.damage(blobs) }
     try fixture.storage.rename(ObjectPath.root.appending("away-p"), to: RepositoryLayout.packs)
     guard outage == .everything else { return }
     try fixture.storage.rename(ObjectPath.root.appending("away-i"), to: RepositoryLayout.indexes)
   }
 
-  /// Content that is there again can be read a minute later, without another mount.
-  @Test(arguments: Outage.allCases) func contentThatIsThereAgainIsRead(outage: Outage) throws {
+  /// Content that is available again can be read a minute later, without a new mount.
+  @Test(arguments: Outage.allCases) func contentThatIsAvailableAgainIsRead(outage: Outage) throws {
     let blobs = try blobs()
     let clock = Atomic<Int>(0)
     let reader = try fixture.repository.beginSharedReading(
@@ -81,7 +81,8 @@ struct MountDamageTests {
     try begin(outage, blobs)
     #expect(mountError { try files.bytes(of: large) } == .io)
     try end(outage, blobs)
-    // A damaged disk, which needs long to say so, is not asked for each read.
+    // Within a minute, the store is not read again: a damaged disk may take long to report an
+    // error.
     clock.store(59, ordering: .relaxed)
     #expect(mountError { try files.bytes(of: large) } == .io)
     clock.store(61, ordering: .relaxed)
@@ -94,7 +95,7 @@ struct MountDamageTests {
     let entry = try #require(
       try reader.entry(at: MountFixture.data.appending("folder"), in: tree))
     guard case .directory(let folder) = entry.node else { return }
-    // Small trees share a frame.
+    // Small trees share a frame, so this file is read before the damage.
     let files = try fixture.files()
     let node = try files.find(data.appending("note")).number
     #expect(try files.bytes(of: node) == Array("hello".utf8))
@@ -136,8 +137,8 @@ struct MountDamageTests {
     #expect(cache.cost <= 100 && cache.value(49) == 49 && cache.value(0) == nil)
   }
 
-  /// A directory of several pages is listed and searched page by page.
-  @Test func directoryOfManyPagesIsWhole() throws {
+  /// A directory of several pages is listed and looked up page by page.
+  @Test func directoryOfManyPagesIsComplete() throws {
     let session = try fixture.repository.beginWriting()
     let names = (0..<20_000).map { ByteString("file-\($0)") }
     let tree = try session.storeTree(names.map { TreeEntry(name: $0, node: .fifo) })

@@ -6,13 +6,13 @@ import TestSupport
 @testable import ArchiveStore
 @testable import Mount
 
-/// A repository in memory with snapshots of a small tree, and its file system.
+/// A repository in memory with snapshots of a small tree, and its mounted file system.
 struct MountFixture {
   let storage = MemoryStorage()
   let repository: Repository
   let reports = Reports()
 
-  /// The reports of a file system.
+  /// The messages of a file system.
   final class Reports: Sendable {
     private let texts = Mutex<[String]>([])
 
@@ -88,7 +88,7 @@ struct MountFixture {
     return snapshot
   }
 
-  /// Returns a file system of all snapshots, whose list is always current.
+  /// Returns a file system of all snapshots, whose list is always up to date.
   func files(
     _ selection: SnapshotSelection = SnapshotSelection(), interval: Double = 0,
     dataCapacity: Int = SharedReader.dataCapacity
@@ -99,14 +99,14 @@ struct MountFixture {
     }
   }
 
-  /// Damages the frames of blobs, of data that cannot be compressed only the blobs.
+  /// Damages the frames of blobs, or only the blobs themselves if the data is incompressible.
   func damage(_ blobs: [BlobID]) throws {
     let reader = try repository.beginReading()
     for blob in blobs {
       guard let found = reader.index.set.find(blob) else { continue }
       let path = storage.layout.pack(found.pack)
       var bytes = try storage.load(path, limit: 1 << 30)
-      // Random data is stored as it is, so the blob is at its own offset in the frame.
+      // Random data is stored uncompressed, so the blob is at its own offset in the frame.
       let start = Int(found.frame.offset)
       let isRaw = found.frame.stored >= found.frame.plain
       let range =
@@ -122,7 +122,7 @@ struct MountFixture {
 }
 
 extension SnapshotFileSystem {
-  /// Looks up a path from the root, or from a directory.
+  /// Looks up a path from the root or from a directory.
   func find(_ path: ByteString, from start: UInt64 = root) throws -> NodeAttributes {
     var attributes = try attributes(of: start)
     for name in path.components { attributes = try lookUp(name, in: attributes.number) }
@@ -144,7 +144,7 @@ extension SnapshotFileSystem {
     }
   }
 
-  /// Returns the names in a directory, read a few at a time.
+  /// Returns the names in a directory, listed a few at a time.
   func names(in number: UInt64, step: Int = 3) throws -> [ByteString] {
     let handle = try openDirectory(number).handle
     defer { closeDirectory(handle) }
@@ -166,7 +166,7 @@ extension SnapshotFileSystem {
 }
 
 extension Seeded {
-  /// Returns random bytes of a generator that is used once.
+  /// Returns random bytes from a copy of this generator.
   fileprivate func some(_ count: Int) -> [UInt8] {
     var generator = self
     return generator.bytes(count)

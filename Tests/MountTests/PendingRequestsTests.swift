@@ -7,12 +7,12 @@ import Testing
 
 /// Requests that the kernel interrupts, and the threads that handle requests.
 struct PendingRequestsTests {
-  /// Requests with threads that end when a test says so.
+  /// Requests of threads whose end a test controls.
   private final class Fixture: Sendable {
     private let ending = Mutex<Set<Int32>>([])
     private let answered = Mutex<[UInt]>([])
 
-    /// The requests that were answered with EINTR.
+    /// The requests answered with EINTR.
     var interrupted: [UInt] { answered.withLock { $0 } }
 
     func end(_ thread: Int32) { ending.withLock { _ = $0.insert(thread) } }
@@ -25,7 +25,7 @@ struct PendingRequestsTests {
       }
     }
 
-    /// Waits until a number of requests was answered.
+    /// Waits until `count` requests have been answered.
     func wait(for count: Int) {
       for _ in 0..<3000 where interrupted.count < count { Host.pause(seconds: 0.01) }
     }
@@ -46,7 +46,7 @@ struct PendingRequestsTests {
     #expect(!requests.claim(2), "it is answered once")
   }
 
-  /// The kernel reports the first signal only: a later one that ends the program is noticed.
+  /// The kernel reports only the first signal: a later one that ends the program must be noticed.
   @Test func anotherSignalIsNoticed() {
     let fixture = Fixture()
     let requests = fixture.requests()
@@ -59,7 +59,7 @@ struct PendingRequestsTests {
     #expect(fixture.interrupted == [101] && !requests.contains(1))
   }
 
-  /// A program that handles a signal gets the answer if that comes soon.
+  /// A program that handles the signal gets the answer if the answer comes soon.
   @Test func aHandledSignalEndsARequestThatWaits() {
     let looks = Mutex<[Bool]>([])
     let answered = Mutex<[UInt]>([])
@@ -76,8 +76,9 @@ struct PendingRequestsTests {
     #expect(looks.withLock { $0 } == [false, true] && answered.withLock { $0 } == [101])
   }
 
-  /// A thread may still handle a request that was ended when the library uses its address again.
-  @Test func aLaterRequestAtTheSameAddressIsAnother() {
+  /// When the library reuses the address of a request that was ended, a thread may still be
+  /// handling that request.
+  @Test func aLaterRequestAtTheSameAddressIsDistinct() {
     let fixture = Fixture()
     let requests = fixture.requests()
     fixture.end(7)
@@ -93,8 +94,8 @@ struct PendingRequestsTests {
     #expect(requests.contains(second) && requests.claim(second))
   }
 
-  /// A request may be answered, and its address used again, while the signals of its program are
-  /// read.
+  /// While the signals of its program are being read, a request may be answered and its address
+  /// reused.
   @Test func aLaterRequestIsNotEndedForAnEarlierOne() {
     let answered = Mutex<[UInt]>([])
     let own = Mutex<PendingRequests?>(nil)
@@ -117,7 +118,7 @@ struct PendingRequestsTests {
     #expect(requests.claim(2) && requests.isEmpty)
   }
 
-  /// The library uses a request until it is started.
+  /// The library still uses a request until it is started.
   @Test func aRequestIsNotAnsweredBeforeItsStart() {
     let fixture = Fixture()
     let requests = fixture.requests()
@@ -154,7 +155,8 @@ struct PendingRequestsTests {
       """.utf8)
   }
 
-  /// SIGKILL is 100, SIGTERM 4000, SIGINT 2, SIGALRM 2000, SIGTSTP 80000, SIGWINCH 8000000.
+  /// The masks are: SIGKILL 100, SIGTERM 4000, SIGINT 2, SIGALRM 2000, SIGTSTP 80000, SIGWINCH
+  /// 8000000.
   @Test(arguments: [
     (status(), false), (status(pending: "0000000000000100"), true),
     (status(shared: "0000000000004000"), true),
@@ -184,7 +186,7 @@ struct PendingRequestsTests {
 
   // MARK: - Threads
 
-  /// One thread receives while all others work.
+  /// One thread always receives, while all others work.
   @Test func theLastThreadKeepsWorkForAnother() {
     let queue = RequestQueue()
     let done = Mutex<[Int]>([])
@@ -200,7 +202,7 @@ struct PendingRequestsTests {
     #expect(!queue.runNext {})
   }
 
-  /// While all others wait, the last thread keeps receiving, and no job is lost.
+  /// If all other threads are blocked, the last one continues to receive, and no job is lost.
   @Test func jobsRunOnceAThreadIsFree() throws {
     let queue = RequestQueue()
     let gate = Mutex(false)

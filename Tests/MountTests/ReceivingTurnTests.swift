@@ -5,7 +5,7 @@ import Testing
 
 @testable import Mount
 
-/// The turn of the threads that receive requests.
+/// The turn of one of several threads to receive requests.
 struct ReceivingTurnTests {
   @Test func oneThreadHasTheTurnUntilItPassesIt() throws {
     let turn = ReceivingTurn()
@@ -30,7 +30,8 @@ struct ReceivingTurnTests {
     #expect(order.withLock { $0 } == ["first", "other"])
   }
 
-  /// Data held in memory keeps the turn; whatever reads the repository passes it before.
+  /// A request answered from memory keeps the turn; one that reads the repository passes it on
+  /// first.
   @Test func turnIsPassedBeforeTheRepositoryIsRead() throws {
     let fixture = try MountFixture()
     try fixture.backUp()

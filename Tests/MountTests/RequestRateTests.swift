@@ -5,9 +5,9 @@ import Testing
 
 @testable import Mount
 
-/// The rate of requests, by which a thread looks for the next one instead of waiting.
+/// The rate of requests, which decides whether a thread polls for the next one instead of blocking.
 struct RequestRateTests {
-  /// Notes requests for some looks at the programs.
+  /// Records requests, with enough time for `looks` counts of the running programs.
   private func receive(_ rate: RequestRate, looks: Int, helpers: Int = 0) {
     for _ in 0..<looks {
       Host.pause(seconds: 0.006)
@@ -15,13 +15,13 @@ struct RequestRateTests {
     }
   }
 
-  /// The number of programs that a test pretends to run.
+  /// The simulated number of running programs.
   private final class Programs: Sendable {
     let count = Atomic<Int>(1)
   }
 
-  /// A pause may be longer than requests in quick succession take, so the rate is asked until it
-  /// has a value.
+  /// A pause may take longer than quick requests do, so this tries until the rate has the wanted
+  /// value.
   private func isQuick(_ rate: RequestRate, _ wanted: Bool, helpers: Int = 0) -> Bool {
     for _ in 0..<100 where rate.isQuick != wanted { receive(rate, looks: 1, helpers: helpers) }
     return rate.isQuick

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 @testable import Mount
 
-/// The file system of snapshots, without the kernel.
+/// The file system of snapshots, without a kernel mount.
 struct SnapshotFileSystemTests {
   private let fixture: MountFixture
   private let name: ByteString = "2026-11-01T10.30.01Z"
@@ -107,7 +107,7 @@ struct SnapshotFileSystemTests {
     #expect(try files.value(of: "user.a", of: note) == [1, 2])
     #expect(try files.value(of: "user.big", of: note) == [UInt8](repeating: 65, count: 3000))
     #expect(mountError { try files.value(of: "user.none", of: note) } == .noData)
-    // Programs then ask for no other file's label.
+    // This error makes programs stop requesting the labels of other files.
     #expect(mountError { try files.value(of: "security.selinux", of: note) } == .unsupported)
     #expect(try files.attributeNames(of: SnapshotFileSystem.root).isEmpty)
   }
@@ -154,7 +154,8 @@ struct SnapshotFileSystemTests {
     #expect(fixture.reports.all.isEmpty)
   }
 
-  /// Two snapshots of one second have two names, which stay when one is removed.
+  /// Two snapshots made in the same second have different names, which stay the same when one of
+  /// the snapshots is removed.
   @Test func snapshotsOfOneSecondHaveTwoNames() throws {
     let heads = try fixture.repository.heads().heads
     let session = try fixture.repository.beginWriting()
@@ -180,8 +181,9 @@ struct SnapshotFileSystemTests {
     }
   }
 
-  /// Of two keys with one preferred number, the second has the next one while the first is known.
-  @Test func nodesWithOneNumberAreKeptApart() throws {
+  /// If two keys have the same preferred number, the second one gets the next number as long as the
+  /// first one is in use.
+  @Test func nodesWithTheSamePreferredNumberDiffer() throws {
     let root = MountNode(number: 1, key: NodeKey("root"), .fixed(.root))
     let table = NodeTable(root: root) { _ in 5 }
     let first = table.enter(NodeKey("a"), .fixed(.apps), in: 1)
@@ -193,7 +195,7 @@ struct SnapshotFileSystemTests {
 }
 
 extension Snapshot {
-  /// The same snapshot with a tag, and so another id.
+  /// Returns the same snapshot with a tag, and therefore with another id.
   fileprivate func retagged() -> Snapshot {
     var snapshot = self
     snapshot.tags = ["again"]
