@@ -23,7 +23,7 @@ struct CaptureFaultTests {
     var outcome = Outcome()
     for call in Sampling.steps(Self.sample, "capture") {
       try fixture.age()
-      // Later than the change, so that another change shows.
+      // The pause ensures that another change is visible in the times.
       Host.pause(seconds: 0.005)
       let shelf = Shelf()
       let plan = Faults.Plan(at: call, number: EIO, failsRepeatedly: failsRepeatedly)
@@ -40,7 +40,7 @@ struct CaptureFaultTests {
     return outcome
   }
 
-  /// Makes watching fail without a failing call.
+  /// Makes watching fail without any failing call.
   private func disturb(_ shelf: Shelf, _ fixture: Fixture) {
     shelf.beforeReading = { member, times in
       guard member == .database && times < 3 else { return }

@@ -9,8 +9,8 @@ import Testing
 struct CloneTests {
   let shelf = Shelf()
 
-  /// On a volume that can clone some files only, as Btrfs the log beside a database without copy on
-  /// write: the database is not read again once the locks are released.
+  /// A volume may be able to clone only some files, as Btrfs does for the log of a database without
+  /// copy-on-write. The database must not be read again once the locks are released.
   @Test(arguments: [DatabaseMember.database, .log])
   func aMemberWithoutACloneIsReadOnlyUnderLocks(member: DatabaseMember) throws {
     guard Mount.isPermitted(new: "btrfs") else { return }
@@ -36,7 +36,7 @@ struct CloneTests {
     connection.end()
   }
 
-  /// With clones of all members no lock is held while they are stored.
+  /// If all members are cloned, no lock is held while they are stored.
   @Test func clonesAreReadWithoutLocks() throws {
     guard Mount.isPermitted(new: "btrfs") else { return }
     let fixture = try Fixture(on: "btrfs")
@@ -53,14 +53,14 @@ struct CloneTests {
     connection.end()
   }
 
-  /// Makes watching fail: the database changes during each read.
+  /// Makes watching fail by changing the database during each read.
   private static func disturb(_ fixture: Fixture, _ times: Int) throws {
     try fixture.source.setPermissions(times % 2 == 0 ? 0o600 : 0o644, of: "db")
     Host.pause(seconds: 0.01)
   }
 
-  /// Such errors are no reason to take an unlocked copy: OpenZFS gives EAGAIN for blocks that are
-  /// not written yet.
+  /// These errors must not lead to an unlocked copy. OpenZFS, for example, returns EAGAIN for
+  /// blocks that have not been written yet.
   @Test(arguments: [EAGAIN, EINVAL, EXDEV, EPERM, ENOSPC, ETXTBSY])
   func aFileThatCannotBeClonedIsCopied(number: Int32) throws {
     let fixture = try Fixture("clones")

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import DatabaseCapture
 
-/// A directory with a database `db` that tests change and capture, and a directory for copies.
+/// A directory with a database `db`, which tests change and capture, and a directory for copies.
 final class Fixture {
   let temporary: TemporaryDirectory
   let source: Directory
@@ -19,7 +19,7 @@ final class Fixture {
     spool = try temporary.directory.makeDirectory("spool")
   }
 
-  /// Creates the directories on a new file system of a kind; see `Mount`.
+  /// Creates the directories on a new file system of this kind; see `Mount`.
   init(on kind: String) throws {
     temporary = try TemporaryDirectory("capture")
     mount = try Mount(new: kind, mebibytes: 310, in: temporary, "volume")
@@ -32,12 +32,12 @@ final class Fixture {
   /// The path of the database.
   var database: String { temporary.string + "/source/db" }
 
-  /// Writes a member of the unit in place.
+  /// Writes a member of the database in place.
   func write(_ bytes: [UInt8], _ member: DatabaseMember) throws {
     try temporary.write(bytes, at: ByteString("source").appending(unit.name(of: member)))
   }
 
-  /// Gives the database's file an old modification time.
+  /// Sets an old modification time on the database's file.
   func age() throws {
     try source.setModified(Timestamp(seconds: 1_700_000_000, nanoseconds: 5), of: "db")
   }
@@ -52,8 +52,8 @@ final class Fixture {
       within: DatabaseCapture.LockLimits(blocking: hold, passive: limit), store: shelf.store)
   }
 
-  /// The maximum time under locks in tests that expect a copy to succeed: on a busy machine this
-  /// thread may wait longer than apps should.
+  /// The maximum time under locks in tests that expect a copy to succeed: on a busy machine, this
+  /// thread may have to wait longer than apps should.
   static let patientHold = 60.0
 
   /// Creates a database for `writer.py` with `rows` rows of 3000 bytes.
@@ -64,14 +64,14 @@ final class Fixture {
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// The path of one of the programs that the tests start.
+  /// Returns the path of a program that the tests start.
   static func program(_ name: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .appendingPathComponent("Programs/\(name)").path
   }
 
-  /// Returns the faults of captured databases; empty if they are undamaged and have all required
-  /// rows.
+  /// Returns the faults of captured databases, or an empty text if they are undamaged and have all
+  /// required rows.
   static func verify(_ lines: [String]) throws -> String {
     let input = Array((lines.joined(separator: "\n") + "\n").utf8)
     let outcome = try Program.run("python3", [program("verify.py")], input: input)
@@ -79,19 +79,19 @@ final class Fixture {
   }
 }
 
-/// Bytes that differ by position, without a meaning to SQLite.
+/// Returns bytes that differ by position and have no meaning to SQLite.
 func content(_ count: Int, _ seed: UInt64) -> [UInt8] {
   var generator = Seeded(seed)
   return generator.bytes(count)
 }
 
-/// The header of a log with a salt, and `count` bytes after it.
+/// Returns the header of a log with a salt, followed by `count` bytes.
 func log(salt: UInt8, _ count: Int) -> [UInt8] {
   [0x37, 0x7f, 0x06, 0x82] + [UInt8](repeating: 0, count: 12)
     + [UInt8](repeating: salt, count: 16) + content(count, UInt64(salt))
 }
 
-/// The first bytes of a journal, with `count` bytes after them.
+/// Returns the first bytes of a journal, followed by `count` bytes.
 func journal(_ count: Int) -> [UInt8] { journalMagic + content(count, 99) }
 
 let journalMagic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]

@@ -4,11 +4,11 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Databases with the journal of an interrupted transaction over several databases.
+/// Databases with a journal left by an interrupted transaction over several databases.
 struct InterruptedCommitTests {
   let fixture: Fixture
   let shelf = Shelf()
-  /// The journal up to the record with the super-journal's name.
+  /// The journal up to the record that names the super-journal.
   private let journal: [UInt8]
 
   init() throws {
@@ -21,7 +21,7 @@ struct InterruptedCommitTests {
     journal = builder.bytes
   }
 
-  /// Writes the journal with the name of a super-journal. Returns its bytes.
+  /// Writes a journal that names a super-journal. Returns its bytes.
   private func write(naming name: String) throws -> [UInt8] {
     var builder = JournalBuilder(pageCount: 2)
     builder.segment(1)
@@ -31,15 +31,15 @@ struct InterruptedCommitTests {
     return builder.bytes
   }
 
-  /// A name in the journal, and the super-journal's position in the test's directory.
+  /// The relation between the name in the journal and the actual location of the super-journal.
   private enum Place: CaseIterable {
     case beside
     case elsewhere
-    /// Beside the database, which the app sees at another path.
+    /// Beside the database, but named by the path at which the app sees it.
     case behindOtherPath
   }
 
-  /// The journal rolls the database back wherever it is opened.
+  /// The stored journal rolls the database back wherever it is opened.
   @Test(arguments: Place.allCases)
   private func anUncommittedTransactionIsRolledBackAnywhere(_ place: Place) throws {
     let top = fixture.temporary.string
@@ -63,8 +63,8 @@ struct InterruptedCommitTests {
     #expect(try merged(pages(1, 2), stored, found) == pages(9, 2))
   }
 
-  /// SQLite would delete the journal of a transaction that was committed, and takes an empty
-  /// super-journal for none: the copy's journal changes nothing.
+  /// SQLite would delete the journal of a committed transaction, and treats an empty super-journal
+  /// as missing. The stored journal must therefore have no effect.
   @Test(arguments: [false, true]) func aCommittedTransactionIsKept(isEmpty: Bool) throws {
     let name = fixture.temporary.string + "/source/main-mj0123456789"
     _ = try write(naming: name)
@@ -77,8 +77,8 @@ struct InterruptedCommitTests {
     #expect(shelf.contents[.database] == pages(1, 2))
   }
 
-  /// The path leads to another directory that lacks the file, while the database is in one that
-  /// only the app reaches by it.
+  /// The path leads to a directory without the file, but the database is in another directory,
+  /// which only the app can reach by this path.
   @Test func anotherDirectoryDoesNotShowACommit() throws {
     _ = try fixture.temporary.directory.makeDirectory("other")
     let name = fixture.temporary.string + "/other/main-mj0123456789"
@@ -88,7 +88,8 @@ struct InterruptedCommitTests {
     #expect(shelf.contents[.journal] == whole)
   }
 
-  /// The file may exist where only the app sees it, so a copy is not taken for a consistent one.
+  /// The file may exist at a place that only the app can see, so the copy must not be treated as
+  /// consistent.
   @Test(arguments: ["/no such directory/main-mj0123456789", "main-mj0123456789", "/"])
   func aTransactionWithoutItsSuperJournalIsUndecided(name: String) throws {
     let whole = try write(naming: name)
@@ -98,8 +99,8 @@ struct InterruptedCommitTests {
     #expect(shelf.contents[.journal] == whole, "nothing is lost")
   }
 
-  /// A record that was not completely written, and a journal that has ended, name no super-journal.
-  @Test(arguments: [false, true]) func otherJournalsAreStoredAsTheyAre(isEnded: Bool) throws {
+  /// An incomplete record, or a journal that has ended, names no super-journal.
+  @Test(arguments: [false, true]) func otherJournalsAreStoredUnchanged(isEnded: Bool) throws {
     var bytes = try write(naming: "/nowhere/main-mj0123456789")
     if isEnded { bytes[0] = 0 } else { bytes[bytes.count - 9] ^= 1 }
     try fixture.write(bytes, .journal)

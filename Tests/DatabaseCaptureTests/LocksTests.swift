@@ -24,7 +24,7 @@ struct LocksTests {
     return locks
   }
 
-  /// Makes watching fail: the database changes during each read.
+  /// Makes watching fail by changing the database during each read.
   private func disturbReading(_ other: Shelf? = nil) {
     (other ?? shelf).beforeReading = { [fixture] member, times in
       if member == .database && times < 3 {
@@ -67,7 +67,7 @@ struct LocksTests {
     for kind in ["RESTART", "TRUNCATE", "FULL"] {
       #expect(try connection.execute("PRAGMA wal_checkpoint(\(kind))").hasPrefix("[(1,"))
     }
-    // Passive checkpoints do what they can, which is nothing.
+    // A passive checkpoint copies as much as it can, which is nothing.
     #expect(try connection.execute("PRAGMA wal_checkpoint(PASSIVE)").hasSuffix(", 0)]"))
     locks.release()
     #expect(try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
@@ -101,12 +101,12 @@ struct LocksTests {
     connection.end()
   }
 
-  /// Apps wait while locks are held, some of them at most two seconds (docs/design.md).
+  /// Apps wait while locks are held, and some of them wait at most two seconds (docs/design.md).
   @Test func locksAreHeldAtMostTwoSeconds() { #expect(DatabaseCapture.LockLimits().blocking == 2) }
 
-  /// Locks of an open file last as long as any descriptor of it is open: a program that another
+  /// An open file's locks last as long as any descriptor refers to it, and a program that another
   /// thread is starting has copies of all descriptors.
-  @Test func locksAreReleasedThoughCopiesOfDescriptorsStay() throws {
+  @Test func locksAreReleasedDespiteCopiesOfDescriptors() throws {
     let connection = try connect("PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     for isReleased in [true, false] {
       let locks = try acquireLocks()
@@ -120,11 +120,11 @@ struct LocksTests {
     connection.end()
   }
 
-  /// Copies of all descriptors of this process for a file of the directory.
+  /// Returns copies of all descriptors that this process has for a file in the directory.
   private func duplicates(of name: ByteString) throws -> [Int32] {
     let identity = try fixture.source.status(name).identity
     let open = try Directory.open(path: "/proc/self/fd")
-    // Other tests open and close descriptors at the same time.
+    // Other tests open and close descriptors concurrently.
     let found = try open.names().filter {
       (try? open.statusFollowing($0).identity) == identity
     }
@@ -139,7 +139,7 @@ struct LocksTests {
     locks.release()
   }
 
-  /// The locks of open files on an inode, as listed by the kernel.
+  /// Returns the locks of open files on an inode, as listed by the kernel.
   static func openFileLocks(of status: FileStatus) throws -> [String] {
     let list = try Descriptor.open(path: "/proc/locks").readAll(limit: 1 << 20) ?? []
     return String(decoding: list, as: UTF8.self).split(separator: "\n").compactMap { line in
@@ -161,7 +161,7 @@ struct LocksTests {
     #expect(result.members.map(\.member) == [.database, .log])
     #expect(shelf.contents[.database] == (try fixture.temporary.read("source/db")))
     #expect(shelf.contents[.log] == (try fixture.temporary.read("source/db-wal")))
-    // No copy stays, and no lock.
+    // Neither a copy nor a lock is left behind.
     #expect(try fixture.spool.names() == [])
     #expect(try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
     connection.end()
@@ -208,7 +208,7 @@ struct LocksTests {
   }
 
   @Test func aDatabaseThatChangesDespiteLocksIsNotCaptured() throws {
-    // An app with another kind of lock: its writes continue.
+    // An app that uses another kind of lock, so that its writes continue.
     try fixture.write(content(3 << 20, 1), .database)
     let over = Flag()
     let workers = try Workers(count: 1, capacity: 1, name: "test")
@@ -224,7 +224,7 @@ struct LocksTests {
       over.raise()
       workers.finish()
     }
-    // The other thread may not run for long: then no write is seen.
+    // The other thread may not run for a while, and then no write is noticed.
     let end = Host.monotonicSeconds() + 300
     while Host.monotonicSeconds() < end {
       let result = try #require(try fixture.capture(shelf))
@@ -241,7 +241,7 @@ struct LocksTests {
     ] {
       let shelf = Shelf()
       disturbReading(shelf)
-      // As on a file system without reflinks, which take no time.
+      // As on a file system without reflinks. A clone would take no time.
       let plan = Faults.Plan(
         failing: [.clone], at: 1, number: EOPNOTSUPP, failsRepeatedly: true)
       let result = try Faults.inject(plan) {
@@ -283,19 +283,20 @@ struct LocksTests {
     #expect(shelf.contents[.database] == (try fixture.temporary.read("source/db")))
   }
 
-  /// A writer in a rollback mode would wait for these locks; one that appends to a log does not.
+  /// A writer in a rollback mode would have to wait for these locks; one that appends to a log does
+  /// not.
   @Test func aWriteAheadDatabaseIsReadUnderLocksForAnyTime() throws {
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "PRAGMA wal_autocheckpoint=1",
       "INSERT INTO t VALUES (0)")
     shelf.beforeReading = { member, times in
       guard member == .database else { return }
-      // Each commit requests a checkpoint, which the locks defer; no commit waits.
+      // Each commit requests a checkpoint, which the locks defer; no commit has to wait.
       if let answer = try? connection.execute("INSERT INTO t VALUES (\(times))") {
         #expect(answer == "[]")
       }
     }
-    // As on a file system without reflinks, which take no time.
+    // As on a file system without reflinks. A clone would take no time.
     let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, failsRepeatedly: true)
     let result = try Faults.inject(plan) { try fixture.capture(shelf, holdingAtMost: -1) }
     #expect(result?.method == .locks)
@@ -336,7 +337,7 @@ struct LocksTests {
   }
 }
 
-/// A flag that one thread sets for another.
+/// A flag that one thread sets for another one.
 private final class Flag: Sendable {
   private let state = Mutex(false)
 

@@ -2,7 +2,7 @@ import SystemIO
 
 @testable import DatabaseCapture
 
-/// Builds a write-ahead log according to fileformat2, section 4.
+/// Builds a write-ahead log according to section 4 of SQLite's fileformat2.
 struct LogBuilder {
   private(set) var bytes: [UInt8] = []
   let pageSize: Int
@@ -23,7 +23,7 @@ struct LogBuilder {
     bytes += word(sum.0) + word(sum.1)
   }
 
-  /// Adds a frame; with the database's size in pages it ends a transaction.
+  /// Adds a frame. One with the size of the database in pages ends a transaction.
   mutating func frame(_ number: UInt32, _ page: [UInt8], size: UInt32 = 0) {
     let start = word(number) + word(size)
     add(start)
@@ -44,7 +44,7 @@ struct LogBuilder {
   }
 }
 
-/// Builds a rollback journal according to fileformat2, section 3.
+/// Builds a rollback journal according to section 3 of SQLite's fileformat2.
 struct JournalBuilder {
   private(set) var bytes: [UInt8] = []
   let pageSize: Int
@@ -58,7 +58,7 @@ struct JournalBuilder {
     self.sectorSize = sectorSize
   }
 
-  /// Begins a segment at the next sector, with the number of records that it claims.
+  /// Begins a segment at the next sector, which claims this number of records.
   mutating func segment(_ records: UInt32, nonce: UInt32 = 77) {
     self.nonce = nonce
     fillSector()
@@ -97,13 +97,13 @@ func word(_ value: UInt32) -> [UInt8] {
   [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
 }
 
-/// A page filled with its own number.
+/// Returns a page filled with its own number.
 func page(_ value: UInt8, _ size: Int = 512) -> [UInt8] { [UInt8](repeating: value, count: size) }
 
-/// Pages of 512 bytes, each filled with its own number.
+/// Returns pages of 512 bytes, each filled with its own number.
 func pages(_ values: UInt8...) -> [UInt8] { values.flatMap { page($0) } }
 
-/// The result of a parser for a log that is in memory.
+/// Returns a parser's result for a log in memory.
 func overlay(_ log: [UInt8], _ parser: some LogParser) throws(LogRefusal) -> PageOverlay? {
   var parser = parser
   while let range = parser.next {
@@ -113,8 +113,8 @@ func overlay(_ log: [UInt8], _ parser: some LogParser) throws(LogRefusal) -> Pag
   return parser.overlay()
 }
 
-/// The database after its log is applied, or unchanged if the log has no effect. The database is
-/// read in pieces of `piece` bytes.
+/// Returns the database with its log applied, or unchanged if the log has no effect. The database
+/// is read in pieces of `piece` bytes.
 func merged(
   _ database: [UInt8], _ log: [UInt8], _ overlay: PageOverlay?, piece: Int = 700
 ) throws -> [UInt8] {

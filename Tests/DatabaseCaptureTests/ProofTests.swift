@@ -4,10 +4,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// 200 captures of databases while another process commits in bursts, each capture slowed down to
-/// 64 KiB per read with pauses of a millisecond: a restored database is undamaged and has every
-/// number that was logged before its capture began. Plain copies, made in turn with the captures
-/// and equally slow, are damaged, which proves the load.
+/// 50 captures in each journal mode while another process commits in bursts. Reads are slowed down
+/// by a pause of a millisecond for each 64 KiB. A restored database must be undamaged, and must
+/// contain every number that was logged before its capture began. Plain copies, made in turn with
+/// the captures and equally slow, are damaged, which proves that the load is sufficient.
 @Suite(.serialized) struct ProofTests {
   private static let captures = 50
   private static let slowly = Faults.Plan(pausing: 0.001, afterReading: 64 << 10)
@@ -30,20 +30,20 @@ import Testing
       if tally.captures.count == 10 { try tally.verify(fixture) }
     }
     try tally.verify(fixture)
-    // A writer that locks block for more than a minute fails.
+    // A writer that locks block for more than a minute exits with an error.
     let (line, code) = try writer.finish()
     #expect(code == 0, "\(line)")
     print("\(mode): \(tally.summary); the writer: \(line)")
     expectWork(line, mode)
     #expect(tally.methods.values.reduce(0, +) == Self.captures)
     #expect(tally.damagedCopies > 0)
-    // The writer has closed the database: only its own files exist.
+    // The writer has closed the database, so only its own files exist.
     let hasJournal = mode == "persist" || mode == "truncate"
     let own: Set<ByteString> = hasJournal ? ["db", "bursts", "db-journal"] : ["db", "bursts"]
     #expect(Set(try fixture.source.names()) == own)
   }
 
-  /// Checks that the writer has done its work.
+  /// Checks that the writer did its work.
   private func expectWork(_ line: String, _ mode: String) {
     let words = line.split(separator: " ")
     #expect(Int(words.first ?? "") ?? 0 > 0)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// The captures and copies, and those that are not verified yet.
+  /// The captures and copies that have not been verified yet, and the results so far.
   private struct Tally {
     var methods: [CaptureResult.Method: Int] = [:]
     var damagedCopies = 0
@@ -85,14 +85,14 @@ import Testing
     let result = try fixture.capture(shelf, whenBusy: .copyUnlocked(after: deadline))
     let found = try #require(result)
     tally.methods[found.method, default: 0] += 1
-    // An unlocked copy is marked as such, and promises nothing.
+    // An unlocked copy is marked as such, and guarantees nothing.
     if found.method == .unlocked { return }
     let location = "out/capture\(tally.captures.count)"
     try shelf.restore(found, to: fixture.temporary, at: ByteString(location))
     tally.captures.append("\(fixture.temporary.string)/\(location) bursts=\(committed)")
   }
 
-  /// The result of copying file by file: the database first, then its companions.
+  /// Copies file by file: the database first, then its companions.
   private func copyPlainly(_ fixture: Fixture, _ committed: Int, _ tally: inout Tally) throws {
     let location = "out/copy\(tally.copies.count)"
     for name: ByteString in ["db", "db-wal", "db-journal"] {
@@ -103,7 +103,7 @@ import Testing
     tally.copies.append("\(fixture.temporary.string)/\(location) bursts=\(committed)")
   }
 
-  /// The last number whose commit has returned.
+  /// Returns the last number whose commit has returned.
   private func logged(_ fixture: Fixture) throws -> Int {
     let bytes = try fixture.temporary.read("source/bursts")
     return Int(String(decoding: bytes, as: UTF8.self).filter { $0 != " " }) ?? 0

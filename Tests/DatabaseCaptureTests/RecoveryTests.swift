@@ -5,7 +5,7 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Randomly changed logs are applied exactly like SQLite applies them, byte for byte.
+/// Logs with random changes are applied exactly as SQLite applies them, byte for byte.
 struct RecoveryTests {
   private static let changes = 60
 

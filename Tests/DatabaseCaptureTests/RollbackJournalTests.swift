@@ -4,11 +4,11 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Rollback journals, valid ones and hostile ones.
+/// Rollback journals, valid and hostile.
 struct RollbackJournalTests {
   private static let database = pages(10, 20, 30, 40)
 
-  /// Two segments: the transaction has changed three pages and added one.
+  /// Returns a journal of two segments. The transaction changed three pages and added one.
   private static func journal(sectorSize: Int = 512) -> [UInt8] {
     var journal = JournalBuilder(pageCount: 3, sectorSize: sectorSize)
     journal.segment(2)
@@ -32,7 +32,7 @@ struct RollbackJournalTests {
   @Test(arguments: [32, 512, 4096, 65_536]) func aTransactionIsUndone(sectorSize: Int) throws {
     var journal = Self.journal(sectorSize: sectorSize)
     #expect(try merge(journal) == Self.undone)
-    // Leftovers of an earlier transaction after the end do not belong to it.
+    // Leftovers of an earlier transaction after the end are ignored.
     journal += page(0xd9, 70_000)
     #expect(try merge(journal) == Self.undone)
   }
@@ -50,8 +50,8 @@ struct RollbackJournalTests {
     }
   }
 
-  /// The checksum covers only a few bytes of a page: the result has whole pages with correct
-  /// numbers.
+  /// A checksum covers only a few bytes of a page, so the result may differ, but must consist of
+  /// whole pages with correct numbers.
   @Test func aChangedByteIsHandled() throws {
     let journal = Self.journal()
     for position in journal.indices {
@@ -111,11 +111,11 @@ struct RollbackJournalTests {
     #expect(throws: LogRefusal.severalDatabases(superJournal: ByteString(name))) {
       try parse(journal.bytes)
     }
-    // An incomplete name: then nothing of the transaction was committed.
+    // If the name is incomplete, no part of the transaction was committed.
     var torn = journal.bytes
     torn[torn.count - 20] ^= 1
     #expect(try merge(torn) == pages(1, 20, 30))
-    // An ended journal has no effect.
+    // A journal that has ended has no effect.
     #expect(try parse(page(0, 28) + journal.bytes.dropFirst(28)) == nil)
   }
 

@@ -17,7 +17,7 @@ final class SQLiteProcess {
     try expectLine()
   }
 
-  /// A connection that runs the given statements, and later others on request.
+  /// Starts a connection that runs the given statements, and others later on request.
   convenience init(statements: [String], on path: String) throws {
     let program = """
       import sqlite3, sys
@@ -33,14 +33,14 @@ final class SQLiteProcess {
     for statement in statements { try execute(statement) }
   }
 
-  /// Runs a statement. Returns the line with its result.
+  /// Runs a statement, and returns the line with its result.
   @discardableResult
   func execute(_ statement: String) throws -> String {
     try input.fileHandleForWriting.write(contentsOf: Data((statement + "\n").utf8))
     return try expectLine()
   }
 
-  /// Closes its input. Returns the last line that it writes, and its exit code.
+  /// Closes the program's input. Returns its last line of output, and its exit code.
   func finish() throws -> (line: String, code: Int32) {
     try input.fileHandleForWriting.close()
     let line = try expectLine()
@@ -61,7 +61,7 @@ final class SQLiteProcess {
     }
   }
 
-  /// Closes its input and waits for its end. Returns its exit code.
+  /// Closes the program's input, and waits for its end. Returns its exit code.
   @discardableResult
   func end() -> Int32 {
     try? input.fileHandleForWriting.close()

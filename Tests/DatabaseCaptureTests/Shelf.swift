@@ -7,9 +7,9 @@ final class Shelf {
   private(set) var contents: [DatabaseMember: [UInt8]] = [:]
   /// The members that were stored, in order, including those of failed attempts.
   private(set) var calls: [DatabaseMember] = []
-  /// Runs before a member is read, with the number of earlier reads of that member.
+  /// Called before a member is read, with the number of earlier reads of that member.
   var beforeReading: (DatabaseMember, Int) throws -> Void = { _, _ in }
-  /// Runs for each piece.
+  /// Called for each piece.
   var atPiece: (DatabaseMember) throws -> Void = { _ in }
 
   func store(_ reader: MemberReader) throws {
@@ -26,7 +26,7 @@ final class Shelf {
     contents[reader.member] = bytes
   }
 
-  /// Writes the members of a result as files of a directory.
+  /// Writes the members of a result as files in a directory.
   func restore(_ result: CaptureResult, to directory: TemporaryDirectory, at location: ByteString)
     throws
   {
@@ -43,7 +43,7 @@ extension [UInt8] {
 }
 
 extension MemberReader {
-  /// Reads everything in order: data in pieces, and the lengths of holes.
+  /// Reads everything in order: the data in pieces, and the lengths of holes.
   func read(data: (Span<UInt8>) throws -> Void, hole: (UInt64) throws -> Void) throws {
     var piece: [UInt8] = []
     try readExtents(

@@ -4,9 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases are captured while real writers use them: each capture is undamaged and has everything
-/// that was committed before it began. `SANDBOXCTL_STRESS_SECONDS` makes each case longer than 2.5
-/// seconds.
+/// Databases are captured while real writers use them: each capture must be undamaged, and must
+/// contain everything that was committed before it began. `SANDBOXCTL_STRESS_SECONDS` sets the
+/// duration of each case (default: 2.5 seconds).
 @Suite(.serialized) struct StressTests {
   private static let seconds =
     ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS_SECONDS"].flatMap(Double.init) ?? 2.5
@@ -33,8 +33,8 @@ import Testing
     let writers = try start(given, fixture, &generator)
     var tally = Tally()
     let end = Host.monotonicSeconds() + Self.seconds
-    // For a database that is always locked or deferred each time, the time of the first capture is
-    // random.
+    // If a database is locked or deferred each time, it depends on chance when the first capture
+    // succeeds.
     while Host.monotonicSeconds() < end
       || (tally.isEmpty && Host.monotonicSeconds() < end + 300)
     {
@@ -62,7 +62,7 @@ import Testing
     return (names, processes)
   }
 
-  /// The captures, and those that are not verified yet.
+  /// The captures that have not been verified yet, and the results so far.
   private struct Tally {
     var methods: [CaptureResult.Method: Int] = [:]
     var deferred = 0
@@ -111,7 +111,7 @@ import Testing
       (["\(fixture.temporary.string)/\(location)"] + committed).joined(separator: " "))
   }
 
-  /// The last transaction that a writer reports as committed.
+  /// Returns the last transaction that a writer reports as committed.
   private func number(_ fixture: Fixture, _ writer: String) throws -> Int {
     let bytes = try fixture.temporary.read(ByteString("source/" + writer))
     return Int(String(decoding: bytes, as: UTF8.self).filter { $0 != " " }) ?? 0

@@ -5,7 +5,7 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Databases of connections that are within a transaction.
+/// Databases with connections that are within a transaction.
 struct TransactionTests {
   let fixture: Fixture
   let shelf = Shelf()
@@ -15,15 +15,15 @@ struct TransactionTests {
     try SQLiteProcess(statements: statements, on: fixture.database)
   }
 
-  /// Statements that begin a transaction, part of which is in the database file.
+  /// Statements that begin a transaction and write a part of it to the database file.
   private static let half = [
     "PRAGMA cache_size=1", "PRAGMA cache_spill=1", "BEGIN",
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 200) "
       + "INSERT INTO t SELECT randomblob(3000) FROM n",
   ]
 
-  /// Without a journal on the disk nothing can undo a partial transaction, however long ago the
-  /// last write was. Another program may have left an ended journal.
+  /// Without a journal on the disk, a partial transaction cannot be rolled back, however long ago
+  /// the last write was. Another program may have left a journal that has ended.
   @Test(arguments: ["memory", "off"], [nil, 0, 3600] as [Int64?])
   func aPauseWithinATransactionIsNotTakenForItsEnd(mode: String, journalAge: Int64?) throws {
     let connection = try connect("PRAGMA journal_mode=\(mode)", "CREATE TABLE t (a)")
@@ -45,7 +45,7 @@ struct TransactionTests {
     connection.end()
   }
 
-  /// A transaction that has not written to the database file yet changes nothing in a copy.
+  /// A transaction that has not written to the database file yet does not affect a copy.
   @Test(arguments: ["memory", "delete"])
   func aTransactionInMemoryDoesNotPreventWatching(mode: String) throws {
     let connection = try connect(
@@ -56,7 +56,8 @@ struct TransactionTests {
     connection.end()
   }
 
-  /// Programs in exclusive mode hold their locks between transactions; their journals show the end.
+  /// Programs in exclusive mode hold their locks between transactions, but their journals show when
+  /// a transaction has ended.
   @Test(arguments: ["delete", "truncate", "persist"])
   func aDatabaseOfAProgramInExclusiveModeIsCapturedByWatching(mode: String) throws {
     let connection = try connect(
@@ -66,7 +67,7 @@ struct TransactionTests {
     #expect(try fixture.capture(shelf, whenBusy: .deferred)?.method == .watching)
     for statement in Self.half { try connection.execute(statement) }
     Host.pause(seconds: 0.05)
-    // The journal in the copy undoes the partial transaction.
+    // The journal in the copy rolls the partial transaction back.
     let result = try fixture.capture(shelf, whenBusy: .deferred)
     #expect(result?.method == .watching)
     #expect(result?.members.map(\.member) == [.database, .journal])

@@ -27,7 +27,8 @@ struct UnitTests {
     #expect(DatabaseMember.owner(of: "-wal") == nil)
   }
 
-  /// Files that are no journals of SQLite make no database of the file beside them.
+  /// A file named like a journal does not make the file beside it a database, unless it is a
+  /// journal of SQLite.
   @Test func aJournalIsRecognizedByItsHeader() throws {
     let temporary = try TemporaryDirectory("journal")
     let unit = DatabaseUnit("f")

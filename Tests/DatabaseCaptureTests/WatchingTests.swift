@@ -47,7 +47,7 @@ struct WatchingTests {
   }
 
   @Test func aChangeWithTheSameSizeAndTimeIsFoundByTheChangeTime() throws {
-    // So that the change times differ, however coarse the clock is.
+    // The pause makes the change times differ, even with a coarse clock.
     Host.pause(seconds: 0.03)
     shelf.beforeReading = { [fixture] _, times in
       guard times == 0 else { return }
@@ -81,7 +81,7 @@ struct WatchingTests {
     let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .log])
-    // Its size when its own read began, not when the capture did.
+    // The size is that at the beginning of this read, not of the capture.
     #expect(shelf.contents[.log] == log(salt: 1, 5000) + [7, 7])
   }
 
@@ -150,7 +150,7 @@ struct WatchingTests {
   @Test func aRecentChangeIsWaitedFor() throws {
     try fixture.write(content(1000, 4), .database)
     let start = Host.monotonicSeconds()
-    // On a busy machine this thread may get here late.
+    // On a busy machine, this thread may get here late.
     let before = Host.now().since(try fixture.source.status("db").modified)
     let result = try #require(try fixture.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
@@ -159,14 +159,14 @@ struct WatchingTests {
     #expect(age >= 0.02)
   }
 
-  /// On a file system that records whole seconds, a second write within the same one leaves the
-  /// times as they are.
+  /// On a file system that records whole seconds, a second write within the same second does not
+  /// change the times.
   @Test func aRecentChangeIsReadUnderLocksIfTimesAreWholeSeconds() throws {
     guard Mount.isPermitted(new: "ext3") else { return }
     let coarse = try Fixture(on: "ext3")
     var method: CaptureResult.Method?
     var start = 0.0
-    // Again if this thread had to wait until the change was no longer recent.
+    // Repeated if this thread was delayed until the change was no longer recent.
     repeat {
       try coarse.write(content(1000, 4), .database)
       start = Host.monotonicSeconds()
@@ -193,13 +193,13 @@ struct WatchingTests {
     var read = 0
     shelf.atPiece = { _ in
       read += 1
-      // Each time a little later than the last check of the capture.
+      // Each change is a little later than the last check by the capture.
       try file.write([1])
       try file.truncate(to: end)
     }
     let result = try fixture.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     #expect(result?.method == .locks)
-    // Three times 16 MiB while watching, then the whole copy, in pieces of 256 KiB.
+    // Three times 16 MiB while watching, and then the whole copy, in pieces of 256 KiB.
     #expect(shelf.calls == [.database, .database, .database, .database])
     #expect(read < 4 * (3 * 17 + 23))
   }

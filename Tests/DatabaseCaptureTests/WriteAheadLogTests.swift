@@ -3,11 +3,12 @@ import Testing
 
 @testable import DatabaseCapture
 
-/// Write-ahead logs, valid ones and hostile ones.
+/// Write-ahead logs, valid and hostile.
 struct WriteAheadLogTests {
   private static let database = pages(1, 2, 3)
 
-  /// Three transactions, the last one incomplete, over the remains of an earlier use of the file.
+  /// Returns a log of three transactions, the last of which is incomplete, followed by frames from
+  /// an earlier use of the file.
   private static func log(isBigEndian: Bool) -> [UInt8] {
     var log = LogBuilder(isBigEndian: isBigEndian)
     log.frame(2, page(20))
@@ -18,7 +19,7 @@ struct WriteAheadLogTests {
     return log.bytes
   }
 
-  /// The database after none, one and two of the transactions.
+  /// The database after zero, one and two of the transactions.
   private static let states = [database, pages(1, 20, 3, 40), pages(1, 21, 3, 40, 50)]
 
   private func merge(_ log: [UInt8], _ database: [UInt8] = Self.database) throws -> [UInt8] {
@@ -46,7 +47,7 @@ struct WriteAheadLogTests {
     }
   }
 
-  /// A changed byte, wherever it is, drops its frame and all later ones.
+  /// A changed byte anywhere invalidates its frame and all later ones.
   @Test(arguments: [false, true]) func aChangedByteEndsTheLog(isBigEndian: Bool) throws {
     let log = Self.log(isBigEndian: isBigEndian)
     for position in log.indices {
@@ -75,8 +76,8 @@ struct WriteAheadLogTests {
     #expect(try merge(log.bytes) == pages(10, 20))
   }
 
-  /// Pages in neither file are zeros, and so is the rest of a page that the database has only in
-  /// part.
+  /// Pages that are in neither file are zeros, and so is the rest of a page that is only partly in
+  /// the database.
   @Test func missingPagesAreZeros() throws {
     var log = LogBuilder()
     log.frame(5, page(50), size: 6)
@@ -105,7 +106,7 @@ struct WriteAheadLogTests {
     }
   }
 
-  /// A log may claim any size; the checksum does not prevent that.
+  /// A log may claim any size, which the checksum does not prevent.
   @Test func aSizeWithoutPagesIsRefused() throws {
     var log = LogBuilder()
     log.frame(.max, page(1), size: .max)
@@ -126,7 +127,7 @@ struct WriteAheadLogTests {
     }
   }
 
-  /// A log that writes the same pages repeatedly is not kept whole in memory.
+  /// A log that writes the same pages repeatedly is not kept in memory as a whole.
   @Test func replacedPagesAreDropped() {
     var list = PageOverlay.Builder(slack: 10)
     for round in 0..<1000 {
