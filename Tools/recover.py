@@ -2,10 +2,10 @@
 """Reads a sandboxctl repository without sandboxctl: lists, verifies, restores.
 
 Requires Python 3.8 or later with its standard library, the program zstd, and Linux. Encrypted
-repositories are decrypted here, large objects by the program age if it is installed, since that is
-much faster. This program is an independent implementation of docs/repository-format.md and treats a
+repositories are decrypted here, large objects by the program age if it is installed, which is much
+faster. This program is an independent implementation of docs/repository-format.md and treats a
 repository as untrusted: it refuses everything that the document requires a reader to refuse, limits
-its memory, follows no links, and writes only to the directory given with --to.
+its memory use, follows no links, and writes only to the directory given with --to.
 
 Do not run a copy from a repository that you do not trust: use the one in sandboxctl's sources.
 """
@@ -70,8 +70,8 @@ class KeyFailure(Failure):
 class Refused(Exception):
     """An object, or a part of one, is damaged or violates the format.
 
-    For a range of a file, `data` contains the bytes before the damage; for a frame, those decoded
-    before it, which only blob hashes can verify.
+    For a range of a file, `data` contains the bytes before the damage; for a frame, the bytes
+    decoded before it, which only the hashes of blobs can verify.
     """
 
     def __init__(self, text, data=b""):
@@ -165,7 +165,7 @@ class StoredFile:
         return state.digest()
 
     def content(self, object_id):
-        """Returns everything, mapped into memory, after it was checked against the object's id."""
+        """Returns the whole file, mapped into memory, after checking it against the object's id."""
         data = b""
         if self.size:
             try:
@@ -189,7 +189,7 @@ class StoredFile:
 
 # -- Age: X25519, ChaCha20-Poly1305, scrypt, and the files of age-encryption.org/v1 ----------------
 
-PIECE = 64 * KIB          # of the plain bytes of an age file
+PIECE = 64 * KIB          # plaintext bytes in each piece of an age file
 SEALED = PIECE + 16       # the same piece in the file, with its tag
 AGE_HEADER_LIMIT = 64 * KIB
 KEY_FILE_LIMIT = 64 * KIB
@@ -200,7 +200,7 @@ LANE = 38                 # bytes for each block in the sums of Poly1305
 
 
 class NoKey(Refused):
-    """An age file is encrypted to other recipients than those of the given keys."""
+    """None of the given keys is that of a recipient of an age file."""
 
 
 def x25519(scalar, point):
@@ -266,7 +266,7 @@ def chacha20(key, counter, nonce, count):
 
 
 def poly1305(key, data):
-    """Returns the tag of a message by a key for one message (RFC 8439, section 2.5)."""
+    """Returns the tag of a message for a one-time key (RFC 8439, section 2.5)."""
     r = int.from_bytes(key[:16], "little") & 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
     total, position = 0, 0
     while len(data) - position >= 256:
@@ -283,11 +283,11 @@ def poly1305(key, data):
 
 
 def folded(data, powers):
-    """Returns the polynomial of 2^n blocks, given the powers of r by 1, 2, 4 and so on.
+    """Returns the polynomial of 2^n blocks, given the powers 1, 2, 4 and so on of r.
 
     The first half of the blocks is multiplied by a power and added to the second, all lanes at
-    once, until one is left. A lane of 304 bits has room for the product of two that are partly
-    reduced.
+    once, until one block is left. A lane of 304 bits is wide enough for the product of two partly
+    reduced numbers.
     """
     count = len(data) // 16
     wide = bytearray(LANE * count)
@@ -358,7 +358,7 @@ def bech32_encode(name, data):
 
 
 def bech32_decode(name, text):
-    """Returns the bytes of a text with this name before the digits, or None."""
+    """Decodes a Bech32 text that begins with this name, or returns None."""
     text = text.lower() if text.isupper() else text
     digits = [BECH32.find(character) for character in text[len(name) + 1:]]
     if not text.startswith(name + "1") or -1 in digits or bech32_sum(name, digits) != 1:
@@ -395,7 +395,7 @@ def decoded_base64(text):
 
 
 def read_stanzas(head):
-    """Returns the stanzas of a header and its authentication code. `head` ends with their line."""
+    """Returns the stanzas of a header and its authentication code, whose line ends `head`."""
     lines = head.split(b"\n")[1:-1]
     if not re.fullmatch(rb"--- [A-Za-z0-9+/]{43}", lines[-1]):
         raise Refused("its age header does not end with an authentication code")
@@ -488,23 +488,23 @@ def key_by_passphrase(stanza, passphrase):
     return unsealed(wrap, bytes(12), stanza.body)
 
 
-OWN_PIECES = 16         # that are decrypted here before the program age is started for the others
+OWN_PIECES = 16         # pieces of a file to decrypt here before starting the program age
 HELD_LIMIT = 128 * MIB  # decrypted bytes of one pack, and of all other open packs together
 
 
 class AgeFile:
-    """The content of an age file, decrypted when it is read: by pieces here, or by age at once.
+    """The content of an age file, decrypted on demand: piece by piece here, or at once by age.
 
-    Decrypted pieces are kept in a file without a name, in memory. Only pieces whose tag is right
-    are used. Several threads may read while frames are decoded.
+    Decrypted pieces are kept in an unnamed file in memory. Only pieces whose tag is correct are
+    used. Several threads may read while frames are decoded.
     """
 
     def __init__(self, file, keys, passphrase=None, size=None):
-        """Opens an age file; `size` is that of an index, if it is known: what follows is ignored."""
+        """Opens an age file. `size` is its size in an index, if known; later bytes are ignored."""
         self.file, self.keys = file, keys
         self.lock = threading.Lock()
         self.memory, self.good = -1, set()
-        self.bad = {}  # of each damaged piece: the reason
+        self.bad = {}  # the reason for each damaged piece
         self.limit, self.own_pieces = HELD_LIMIT, 0
         self.is_age_due = keys.age is not None
         self.stored_size = file.size if size is None else min(size, file.size)
@@ -560,7 +560,7 @@ class AgeFile:
             return self.is_ended and not self.is_followed
 
     def read(self, offset, length):
-        """Returns exactly `length` bytes. A refusal has those before the damaged piece."""
+        """Returns exactly `length` bytes. A Refused has the bytes before a damaged piece."""
         end = min(offset + length, self.size)
         with self.lock:
             gap = self.decrypt(offset // PIECE, -(-end // PIECE))
@@ -573,13 +573,13 @@ class AgeFile:
         return data
 
     def content(self, object_id):
-        """Returns everything, after the stored bytes were checked against the object's id."""
+        """Returns all bytes, after checking the stored bytes against the object's id."""
         if self.hash().hex() != object_id:
             raise Refused("its hash does not match its name")
         return self.whole()
 
     def whole(self):
-        """Returns everything, decrypted into memory."""
+        """Returns all bytes, decrypted into memory."""
         self.limit = max(self.limit, self.count * PIECE)
         with self.lock:
             gap = self.decrypt(0, self.count)
@@ -622,8 +622,8 @@ class AgeFile:
         return None
 
     def piece(self, number):
-        """Decrypts a piece. The last of a truncated file is not marked as the last, and one with
-        the mark may be followed by other bytes."""
+        """Decrypts a piece. In a truncated file, the last piece is not marked as the last; a marked
+        piece may be followed by other bytes."""
         at = self.start + number * SEALED
         sealed = self.file.read(at, min(SEALED, self.stored_size - at))
         counter, is_last = number.to_bytes(11, "big"), number == self.count - 1
@@ -638,9 +638,9 @@ class AgeFile:
                       % (number * PIECE, number * PIECE + len(sealed) - 17))
 
     def run_age(self):
-        """Decrypts the whole file by the program age, or what it accepts before the damage.
+        """Decrypts the whole file with the program age, or the part before the first damage.
 
-        The identity is passed by a pipe, so it is in no argument and no file.
+        The identity is passed through a pipe, so it is in no argument and no file.
         """
         self.is_age_due = False
         reading, writing = os.pipe()
@@ -667,7 +667,7 @@ class AgeFile:
 
 
 def unnamed_file():
-    """Returns the descriptor of a file without a name, in memory if the system has such files."""
+    """Returns the descriptor of an unnamed file, in memory if the system supports that."""
     try:
         if hasattr(os, "memfd_create"):
             return os.memfd_create("recover.py")
@@ -749,8 +749,8 @@ class Repository:
                 yield name[:64].decode()
 
     def objects(self, directory, names):
-        """Returns those names that objects of this repository have. In an encrypted one the others
-        are reported, since another user can have placed them there."""
+        """Returns the names that end as those of this repository's objects. In an encrypted
+        repository the others are reported, because another user may have placed them there."""
         found = [name for name in names if name.endswith(b".age") == self.is_encrypted]
         if self.is_encrypted and len(found) < len(names) and directory not in self.reported:
             self.reported.add(directory)
@@ -767,7 +767,7 @@ class Repository:
         return self.object_path("packs", pack_id[:2], pack_id + ".tar.zst" + self.ending)
 
     def open(self, path, limit=None, size=None):
-        """Opens an object. An encrypted one is decrypted when it is read."""
+        """Opens an object. An encrypted one is decrypted on demand."""
         if not self.is_encrypted:
             return StoredFile(path, limit)
         file = StoredFile(path, limit and limit + limit // 1024 + AGE_HEADER_LIMIT)
@@ -789,7 +789,7 @@ class Repository:
         return self.open(path, INDEX_LIMIT)
 
     def open_pack(self, pack_id, size=None):
-        """Opens a pack. Its size in an index helps to read one that other bytes follow."""
+        """Opens a pack. With its size from an index, it can be read even if other bytes follow."""
         return self.open(self.pack_path(pack_id), size=size)
 
     def pack(self, pack_id, size):
@@ -855,7 +855,7 @@ def are_recipients(value):
 
 # -- Keys -----------------------------------------------------------------------------------------
 
-Keys = collections.namedtuple("Keys", "identities age")  # and the program age, or None
+Keys = collections.namedtuple("Keys", "identities age")  # `age` is the program's path, or None
 
 
 def unlock(repository, options):
@@ -868,7 +868,7 @@ def unlock(repository, options):
     keys = Keys(identities, None if options.no_age else shutil.which("age"))
     listed = [key for key in identities if key.recipient in repository.recipients]
     if listed:
-        # Those from before a rotation open older objects.
+        # Identities from before a rotation decrypt older objects.
         others = [key for key in identities if key not in listed]
         return keys._replace(identities=listed + others)
     if not opens_objects(repository, keys):
@@ -889,8 +889,8 @@ def recipients_of(repository):
 
 
 def opens_objects(repository, keys):
-    """Whether a key that is not among the recipients decrypts a snapshot or a pack, or there is
-    none."""
+    """Whether a key that is not that of a listed recipient decrypts a snapshot or a pack; also true
+    if the repository has neither."""
     repository.keys = keys
     is_tried = False
     for ids, open_one in ((repository.snapshots(), repository.open_snapshot),
@@ -947,7 +947,7 @@ def read_identities(path):
 
 
 def identities_by_passphrase(repository, path):
-    """Returns the identities in the first key file that the passphrase opens, the newest first."""
+    """Returns the identities, newest first, in the first key file that the passphrase opens."""
     names = repository.key_files()
     if not names:
         raise KeyFailure("the repository is encrypted, and keys/ contains no key file",
@@ -992,7 +992,7 @@ def open_key_files(repository, names, passphrase):
 
 
 def read_key(data, repository):
-    """Returns the identities in the content of a key file: its own, and those from before."""
+    """Returns the identities in the content of a key file: the current one, then older ones."""
     try:
         value = json.loads(bytes(data).decode("utf-8"), object_pairs_hook=without_twins)
     except (ValueError, RecursionError) as error:
@@ -1048,8 +1048,8 @@ class Decoding:
     def __init__(self, zstd, file, frames, checks=True):
         self.frames, self.checks = frames, checks
         self.ended_well = False
-        self.rest = b""  # of the incomplete frame
-        self.trouble = None  # of reading the stored bytes
+        self.rest = b""  # the decoded bytes of the incomplete frame
+        self.trouble = None  # the error of reading the stored bytes
         try:
             self.process = subprocess.Popen(
                 [zstd, "-d", "-c", "-q", "--memory=32MB"], stdin=subprocess.PIPE,
@@ -1141,7 +1141,8 @@ def decode(repository, file, frames):
 
 
 def decode_sound(repository, file, frames):
-    """Decodes frames with valid headers: many in one process, the one at which it fails alone."""
+    """Decodes frames with valid headers: many in one process, but a frame at which it fails
+    alone."""
     done = 0
     while done < len(frames):
         if done + 1 < len(frames):
@@ -1157,7 +1158,7 @@ def decode_sound(repository, file, frames):
                 yield frame, trouble
 
 
-# -- The ends of packs ----------------------------------------------------------------------------
+# -- The tables at the end of a pack --------------------------------------------------------------
 
 
 def read_seek_table(file):
@@ -1256,8 +1257,8 @@ Place = collections.namedtuple("Place", "pack frame offset length")
 class Table:
     """The locations of blobs: the three tables of an index object, validated before use.
 
-    The bytes stay encoded, 48 for each blob. A table of 65,537 counts for each kind narrows a
-    search to a few of them.
+    The entries stay encoded, with 48 bytes for each blob. A table of 65,537 positions for each kind
+    narrows a search to a few entries.
     """
 
     def __init__(self, packs, frames, entries, counts):
@@ -1295,8 +1296,8 @@ class Table:
             self.decoded.append(decoded)
 
     def check_entries(self, kind, start, count):
-        """Validates the entries of a kind. Returns the start of those with each 16-bit hash
-        prefix."""
+        """Validates the entries of a kind. Returns the position of the first entry for each 16-bit
+        hash prefix."""
         slots = array.array("I", bytes(4 * 65537))
         pack_count, previous = len(self.frame_counts), (b"", 0)
         frame_counts, firsts, decoded = self.frame_counts, self.firsts, self.decoded
@@ -1520,8 +1521,8 @@ class Blobs:
         raise trouble or self.lack(kind, digest, length)
 
     def lack(self, kind, digest, length=None):
-        """Returns the reason why a blob has no location: not indexed, another length, or
-        damaged."""
+        """Returns the reason why a blob has no location: it is not indexed, has another length or
+        is damaged."""
         what = "blob %s of kind %s" % (digest.hex(), KINDS[kind])
         lengths = [location.length for table in self.tables
                    for location in table.find(kind, digest)]
@@ -2091,7 +2092,7 @@ def are_same(p, q):
 
 
 def point_of(data):
-    """Returns the point of 32 bytes, or None if they are none in canonical form."""
+    """Decodes a point of 32 bytes, or returns None if it is not a point in canonical form."""
     y = int.from_bytes(data, "little") & (1 << 255) - 1
     sign = data[31] >> 7
     if y >= CURVE:
@@ -2111,12 +2112,12 @@ BASE = point_of(bytes([0x58]) + bytes([0x66] * 31))
 
 
 def digest_of(message, signature, public):
-    """Returns what a signature is verified by in place of the message."""
+    """Returns the SHA-512 digest by which a signature is verified (RFC 8032, section 5.1.7)."""
     return hashlib.sha512(signature[:32] + public + message).digest()
 
 
 def is_signed(digest, signature, public):
-    """Whether a signature is the one of a message, by its digest (RFC 8032, section 5.1.7)."""
+    """Whether a signature matches a message, given the result of `digest_of`."""
     key, nonce = point_of(public), point_of(signature[:32])
     scalar = int.from_bytes(signature[32:], "little")
     if key is None or nonce is None or scalar >= ORDER:
@@ -2131,7 +2132,8 @@ Signed = collections.namedtuple("Signed", "signer digest signature public")
 
 
 def read_signature(data, end, repository_id):
-    """Returns the signature of a snapshot whose line 1 ends at `end`, or None if line 2 is none."""
+    """Returns the signature of a snapshot whose line 1 ends at `end`, or None if line 2 is not a
+    signature."""
     line = data[end + 1:end + 1 + SIGNATURE_LIMIT].partition(b"\n")
     try:
         value = json.loads(line[0].decode("utf-8"), object_pairs_hook=without_twins)
@@ -2155,7 +2157,7 @@ SPACE = re.compile(rb"[ \t\r]*")
 
 
 def wanted_members(line):
-    """Returns the required members, decoded; others are only skipped."""
+    """Returns the members that are needed, decoded; others have the value None."""
     members, open_marks, name, begin = {}, [], None, None
     position = SPACE.match(line).end()
     while position < len(line):
@@ -2222,7 +2224,7 @@ class Snapshot:
 
     @property
     def signer(self):
-        """The signer, who need not be trusted; "wrong" if line 2 is no signature of line 1."""
+        """The signer, who need not be trusted; "wrong" if line 2 is not a signature of line 1."""
         if not self.has_signature:
             return "-"
         is_valid = self.signature and is_signed(*self.signature[1:])
@@ -2258,7 +2260,7 @@ class Snapshot:
 
     @property
     def moment(self):
-        """The start of the backup, for sorting: seconds since 1970 and their fraction."""
+        """The start of the backup, for sorting: seconds since 1970 and the fraction of a second."""
         form = r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
         found = re.fullmatch(form, self.text("time"), re.ASCII)
         if found is None:
@@ -2273,7 +2275,7 @@ class Snapshot:
 
 
 def number(value):
-    """Returns a count of a snapshot; 0 if it is missing."""
+    """Returns a count in a snapshot, or 0 if it is missing."""
     return value if type(value) is int else 0
 
 
@@ -2289,8 +2291,8 @@ def read_snapshots(repository, damage):
 
 
 def by_age(snapshots):
-    """Sorts snapshots, the oldest first: by time, but those of one source by sequence, even if its
-    clock was set back. A repaired snapshot comes after its original."""
+    """Sorts snapshots, the oldest first: by time, but those of one source by sequence, because its
+    clock may have been set back. A repaired snapshot follows its original."""
     aged, latest = [], {}
     for snapshot in sorted(snapshots, key=lambda one: (one.sequence, one.moment, one.id)):
         source, moment = snapshot.text("source"), snapshot.moment
@@ -2362,7 +2364,7 @@ class Restore:
         self.groups, self.lost = {}, {}
         self.is_root = os.geteuid() == 0
         self.entries = self.files = self.bytes = self.troubles = self.not_owned = 0
-        self.size = 0  # of the restored files, with holes and once for each hard link
+        self.size = 0  # of the restored files, counting holes and each hard link
 
     def run(self, root, top, entry):
         """Restores everything below a directory, and the metadata of its own entry."""
@@ -2714,7 +2716,7 @@ class Survey:
 
     def __init__(self, trees, damage):
         self.trees, self.damage = trees, damage
-        self.known = {}  # of each tree: its depth and the length of its longest path
+        self.known = {}  # the depth of each tree, and the length of its longest path
 
     def run(self, snapshot):
         stack = [[snapshot.tree, b"", 0, 0, (0, 0)]]
@@ -2809,7 +2811,7 @@ class PackCheck:
             self.damage("pack %s: %s" % (pack_id, trouble))
 
     def end_of(self, pack_id, file):
-        """Returns the frames with blobs and the contents table of the pack, or of an index."""
+        """Returns the frames with blobs and the contents table, from the pack or from an index."""
         try:
             frames = read_seek_table(file)
             last = decode_alone(self.repository, file, frames[-1])
@@ -3057,13 +3059,13 @@ EXAMPLES = """examples:
   recover.py /mnt/backup restore 3f9c:apps/org.example.Notes/data --to /tmp/notes
   recover.py --identity recovery-key /mnt/backup list
 
-exit status: 0 success, 1 failure, 2 usage error, 3 something could not be set or created by this
-user on this file system, 12 the key of an encrypted repository is wrong or missing, 13 damage was
+exit status: 0 success, 1 failure, 2 usage error, 3 this user or this file system could not create
+an entry or set metadata, 12 the key of an encrypted repository is wrong or missing, 13 damage was
 found; everything that is not damaged was restored.
 
 An encrypted repository needs a passphrase of one of its key files, or an identity of one of its
-recipients, as the recovery key is one. If the program age is installed it decrypts large objects;
-it gets the identity by a pipe. Without it, about 10 MB are decrypted in a second.
+recipients, such as the recovery key. If the program age is installed, it decrypts large objects; it
+gets the identity through a pipe. Without it, about 10 MB are decrypted per second.
 
 recover.py reads the format in docs/repository-format.md of sandboxctl. Do not run a copy from a
 repository that other users can write to: use the one in sandboxctl's sources, or sandboxctl itself.
@@ -3129,7 +3131,7 @@ def main():
             repository.keys = unlock(repository, options)
         elif options.identity is not None or options.passphrase_file is not None:
             raise Failure("a key is given, but the repository is not encrypted",
-                          "if it was, do not trust its content; otherwise omit the key")
+                          "if it was encrypted before, do not trust it; otherwise omit the key")
         code = options.run(repository, options, damage)
         sys.stdout.flush()
     except Failure as failure:
