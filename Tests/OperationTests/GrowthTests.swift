@@ -13,9 +13,9 @@ import Testing
 @testable import Purge
 @testable import Restore
 
-/// Work for each of many entries, packs or exclusions takes n log n steps in total, so that a
-/// device with a hundred thousand files is planned in seconds. Measured as processor time
-/// (`Growth`).
+/// Work for a large number of entries, packs or exclusions takes n log n steps in total, so that
+/// operations on a device with a hundred thousand files are planned in seconds. Measured as
+/// processor time (`Growth`).
 @Suite(.spreadScans) struct GrowthTests {
   private let fixture: Fixture
 
@@ -35,7 +35,7 @@ import Testing
     #expect(growth.isNLogN, "\(growth)")
   }
 
-  /// A snapshot with as many containers with excluded files as there are deletions.
+  /// A snapshot has as many containers with excluded files as there are deletions.
   @Test func checksWhetherDeletionsWereExcludedTakeNLogN() throws {
     try fixture.directory.write("text", at: "tree/file")
     let stored = try #require(try fixture.backup().snapshot)
@@ -69,7 +69,7 @@ import Testing
 
   // MARK: - Updates and rollbacks
 
-  /// Databases and their logs in one directory: of every second pair one file has to be kept.
+  /// Databases and their logs in one directory: one file of every second pair has to be kept.
   @Test func decisionsOnDatabasesOfAnUpdateTakeNLogN() throws {
     var (user, cache) = (Verdict.silent(.userData), Verdict.silent(.cache))
     (user.update, cache.update) = (.preserve, .discard)
@@ -144,7 +144,8 @@ import Testing
 
   // MARK: - Purges
 
-  /// As many directories that a rule names as one unit: each is checked before it is deleted.
+  /// A large number of directories that a rule treats as a unit: each is checked before it is
+  /// deleted.
   @Test func checksOfPurgedDirectoriesTakeNLogN() throws {
     try fixture.directory.write("text", at: "tree/cache/file")
     let model = try #require(try fixture.scan().containers.first)
@@ -165,7 +166,7 @@ import Testing
 
   // MARK: - Packs
 
-  /// As many containers of one run as packs in the repository.
+  /// One run has as many containers as the repository has packs.
   @Test func checksOfThePacksOfContainersTakeNLogN() throws {
     let growth = try Growth(counts: [1000, 10_000, 100_000]) { count in
       let state = try StateFixture()
@@ -186,7 +187,8 @@ import Testing
 
   // MARK: - Restores
 
-  /// For each changed file the plan checks whether its replacement would leave it in no backup.
+  /// For each changed file, the plan checks whether its replacement would leave its content in no
+  /// backup.
   @Test func checksOfReplacedFilesTakeNLogN() throws {
     try fixture.directory.write("text", at: "tree/file")
     let stored = try #require(try fixture.backup().snapshot)
@@ -211,7 +213,8 @@ import Testing
     #expect(growth.isNLogN, "\(growth)")
   }
 
-  /// A whole plan: all files of a directory have changed since the backup, and as many are new.
+  /// A whole plan: all files of a directory have changed since the backup, and the same number of
+  /// files is new.
   @Test func restoresOfChangedFilesArePlannedInNLogN() throws {
     let growth = try Growth { count in
       let fixture = try Fixture(inMemory: true)
@@ -250,7 +253,8 @@ extension RestorePlanner {
   }
 }
 
-/// Checks a condition many times: an `#expect` for each would cost more than the measured code.
+/// Checks a condition that is evaluated many times: an `#expect` for each would cost more than the
+/// measured code.
 private func expect(_ holds: Bool, _ location: SourceLocation = #_sourceLocation) {
   if !holds { Issue.record("expectation failed", sourceLocation: location) }
 }

@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  /// The planned outcome for a path: that of the nearest planned path at or above it.
+  /// The planned outcome for a path: that of the planned path itself or of its nearest ancestor.
   private func reported(
     of path: ByteString, _ paths: [ByteString: DataOutcome]
   ) -> DataOutcome? {

@@ -73,8 +73,8 @@ import Testing
     #expect(try fixture.contents()["apps/org.example.one/data/tmp/upload"]?.text == "temporary")
   }
 
-  /// A rollback that is staging has locked its apps, and recorded nothing that it takes from the
-  /// trash.
+  /// A rollback that is still staging has locked its apps, but has not yet recorded the items that
+  /// it takes from the trash.
   @Test func trashOfLockedAppsIsNotEmptied() throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
@@ -99,7 +99,7 @@ import Testing
     #expect(try empty()?.removed == [updated.id])
   }
 
-  /// Without the trash a rollback would lack the data that no snapshot holds, and not say so.
+  /// Without the trash, a rollback would silently lack data that no snapshot has.
   @Test func rollbackIsRefusedIfTheTrashCannotBeRead() throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
@@ -112,9 +112,9 @@ import Testing
     #expect(try fixture.rollbackPlan().containers.contains { !$0.trashRestores.isEmpty })
   }
 
-  /// A directory in the trash that cannot be opened, here because a link is in its place, is named
-  /// also by the report: what is in it is not restored.
-  @Test func rollbackNamesWhatItCannotReadInTheTrash() throws {
+  /// A directory in the trash that cannot be opened, here because a link is in its place, is also
+  /// named by the report, because its content is not restored.
+  @Test func rollbackReportsUnreadableTrashEntries() throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
     let item = try #require(try items(fixture).first)
@@ -129,7 +129,7 @@ import Testing
     #expect(report.failed.contains { $0.remark.contains("trash cannot be read") }, "\(report)")
   }
 
-  /// An operation's directory or note that cannot be read is never taken for none.
+  /// An operation's directory or note that cannot be read is never treated as missing.
   @Test func operationsThatCannotBeReadAreListed() throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }

@@ -8,8 +8,8 @@ import Testing
 
 @testable import AppUpdate
 
-/// A process of the app that runs during a change of the app: an open file is found, and nothing
-/// written between plan and exchange is lost.
+/// A process of the app that runs while the app is changed: its open file is detected, and data
+/// written between the plan and the exchange is not lost.
 @Suite(.spreadScans) struct ConcurrentAppTests {
   private static let package = MemoryPackage(
     extensions: [("\(UpdateFixture.app).share", "20")], files: ["Example": "new program"])
@@ -62,8 +62,8 @@ import Testing
     #expect(try fixture.contents() != before)
   }
 
-  /// A file written after the plan of a rollback is in its place or in the trash, and replaced
-  /// files are reported.
+  /// A file written after the plan of a rollback stays in its place or is moved to the trash, and
+  /// replaced files are reported.
   @Test func filesWrittenMeanwhileSurviveARollback() throws {
     let fixture = try makeFixture(for: .rollback)
     try fixture.write("rewritten", "Documents/thesis.txt")
@@ -100,9 +100,9 @@ import Testing
     #expect(trash["apps/org.example.one/data/Fresh/late"] == "late directory")
   }
 
-  /// An entry that an error keeps from being compared with the plan may have been changed, be it a
-  /// file or a directory.
-  @Test func whatCannotBeComparedIsReported() throws {
+  /// If an error prevents the comparison of a file or directory with the plan, it is reported as
+  /// possibly changed.
+  @Test func entriesThatCannotBeComparedAreReported() throws {
     let fixture = try UpdateFixture()
     let data: ByteString = "apps/org.example.one/data"
     let scan = try #require(

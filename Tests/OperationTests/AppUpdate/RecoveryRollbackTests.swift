@@ -16,7 +16,8 @@ import Testing
     try fixture.plan(.update, Self.package) { ($0.isStrict, $0.savesFirst) = (true, false) }
   }
 
-  /// A single rename fails, each in turn: the update is done, or everything is unchanged, at once.
+  /// A single rename fails, each in turn: at once the update is complete or everything is
+  /// unchanged.
   @Test func aFailedRenameLeavesNothingHalfDone() throws {
     let fixture = try UpdateFixture()
     try fixture.base.copy("phone", to: "older")
@@ -55,9 +56,9 @@ import Testing
     #expect(kept, "files created by then are in the trash")
   }
 
-  /// Interrupted at each rename, and then a conflicting file appears in the target: the update is
-  /// rolled back, which is reported, and the conflicting file stays. The same update can then be
-  /// repeated.
+  /// The update is interrupted at each rename, and then a conflicting file appears in the target:
+  /// the update is rolled back, which is reported, and the conflicting file stays. The same update
+  /// can then be repeated.
   @Test func anUpdateThatCannotBeFinishedIsRolledBack() throws {
     let fixture = try UpdateFixture()
     try fixture.base.copy("phone", to: "older")

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A reinstallation in which each call fails in turn: the bundle is there completely or not at all,
+/// A reinstallation in which each call fails in turn: the bundle is completely present or absent,
 /// and all data, including the extension's, is unchanged.
 @Suite(.spreadScans) struct ReinstallFaultTests {
   private static let package = MemoryPackage(

@@ -10,7 +10,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a directory.
+/// Offload, reinstall and uninstall of Mac apps, whose bundles share a directory.
 @Suite(.spreadScans) struct RemovalMacOSTests {
   private let fixture: Fixture
   private static let home: ByteString = "disk/Users/you"
@@ -75,7 +75,7 @@ import Testing
     #expect(try fixture.records(Self.data) == data)
   }
 
-  /// A program in the system's own directory is not part of the device, and is kept.
+  /// An app in the system's own directory is not part of the device, and is kept.
   @Test(arguments: [AppChange.offload, .uninstall])
   func aBundleOutsideOfTheDeviceIsKept(_ change: AppChange) throws {
     try makeApp("Example", UpdateFixture.app, in: "disk/Applications")

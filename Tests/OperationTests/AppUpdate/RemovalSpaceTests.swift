@@ -156,7 +156,8 @@ struct RemovalSpaceTests {
     withExtendedLifetime(volume) {}
   }
 
-  /// On one volume with the repository, the snapshot and the package must fit together.
+  /// If the repository is on the same volume, there must be space for both the snapshot and the
+  /// package.
   @Test func theSnapshotNeedsSpaceToo() throws {
     let volume = try UpdateVolume("size=32m")
     let fixture = volume.fixture
@@ -175,7 +176,7 @@ struct RemovalSpaceTests {
     let before = try fixture.contents()
     let mount = try Directory.open(path: fixture.root)
     let space = try mount.space()
-    // The space that backups keep free, and space for either of the two, but not for both.
+    // The space that backups keep free, plus enough for one of the two, but not for both.
     let free = space.available - space.total / 20
     try #require(free > 2_000_000)
     try mount.create("filler").write([UInt8](repeating: 1, count: Int(free) - 220_000))

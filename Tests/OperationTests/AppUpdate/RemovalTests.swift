@@ -62,7 +62,7 @@ import Testing
     let before = try files(fixture, [.data, .extension, .group])
     _ = try run(fixture, .offload)
     let package = MemoryPackage(extensions: [("\(Self.app).share", "20")])
-    // Nothing is removed, so nothing has to be saved, with or without a repository.
+    // Nothing is removed, so no snapshot is needed, with or without a repository.
     let report = try run(fixture, .reinstall, package)
     #expect(report.isComplete && report.saved == nil && report.written == package.app.size)
     #expect(try files(fixture, [.data, .extension, .group]) == before)
@@ -158,7 +158,7 @@ import Testing
 
   // MARK: - Groups
 
-  /// Makes a group's container; the bundles declare who shares it.
+  /// Makes a group's container; the bundles declare which apps share it.
   private func share(_ fixture: UpdateFixture, with apps: [String]) throws {
     let directory = ByteString("phone/Containers/Shared/AppGroup/\(UUID().uuidString)")
     try fixture.put(

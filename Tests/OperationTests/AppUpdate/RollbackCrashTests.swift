@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// A crash at each call of the rollback of an update: the next operation finishes the rollback. The
-/// device is as before, data that an app wrote meanwhile is kept, and nothing else remains.
+/// device is as before, data that an app wrote in the meantime is kept, and nothing else remains.
 @Suite(.spreadScans) struct RollbackCrashTests {
   /// The path at which a conflicting entry stops the update.
   enum Conflict: CaseIterable, Sendable {
@@ -17,8 +17,8 @@ import Testing
 
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
-  /// Every call if time does not matter; otherwise every thirteenth, from another offset in each
-  /// run.
+  /// The distance between the tested calls: 1 in complete runs, otherwise 13, beginning at a
+  /// different call in each run.
   private static let stride = Sampling.stride(13)
 
   private struct Device {
@@ -112,7 +112,7 @@ import Testing
     var (call, interrupted, written) = (whole.count + 1, 0, 0)
     var random = Seeded.fresh("RollbackCrashTests")
     call += Int.random(in: 0..<Self.stride, using: &random)
-    // From the last call backwards, until the rollback had not begun.
+    // From the last call backwards, to the point at which the rollback had not begun.
     while call > Self.stride {
       call -= Self.stride
       plan = try device.renew()

@@ -14,12 +14,13 @@ import Testing
 
 @testable import AppPackages
 
-/// A crash during the rollback of an operation on a platform where containers keep their places: an
-/// update that renames the bundle, or an installation that creates a container and moves data of
-/// the home into it. Then the home is as before, data written meanwhile is kept, and nothing else
-/// remains.
+/// A crash during the rollback of an operation on a platform where containers do not move: an
+/// update that renames the bundle, or an installation that creates a container and moves data from
+/// the home directory into it. Then the home directory is as before, data written in the meantime
+/// is kept, and nothing else remains.
 @Suite(.spreadScans) struct RollbackMacOSTests {
-  /// The path at which a conflicting entry stops the operation; the first case is an update's.
+  /// The path at which a conflicting entry stops the operation: an update in the first case, an
+  /// installation in the others.
   enum Conflict: CaseIterable, Sendable {
     case bundle, container, moved
   }
@@ -35,8 +36,8 @@ import Testing
       moves: zip(paths, inner).map { .init(source: $0, destination: $1) }, links: []),
     files: ["Contents/MacOS/Example": "new program"])
 
-  /// Every call if time does not matter; otherwise every thirteenth, from another offset in each
-  /// run.
+  /// The distance between the tested calls: 1 in complete runs, otherwise 13, beginning at a
+  /// different call in each run.
   private static let stride = Sampling.stride(13)
 
   private struct Home {
@@ -190,7 +191,8 @@ import Testing
     }
   }
 
-  /// A single rename fails, each in turn: the update is done, or everything is unchanged, at once.
+  /// A single rename fails, each in turn: at once the update is complete or everything is
+  /// unchanged.
   @Test(arguments: [Conflict.bundle, .container]) func aFailedRenameLeavesNothingHalfDone(
     _ conflict: Conflict
   ) throws {
@@ -234,7 +236,7 @@ import Testing
     var random = Seeded.fresh("RollbackMacOSTests")
     var (call, interrupted, written) = (whole.count + 1, 0, 0)
     call += Int.random(in: 0..<Self.stride, using: &random)
-    // From the last call backwards, until the rollback had not begun.
+    // From the last call backwards, to the point at which the rollback had not begun.
     while call > Self.stride {
       call -= Self.stride
       plan = try home.renew()

@@ -16,9 +16,10 @@ import Testing
   private static let package = MemoryPackage(
     extensions: [("\(UpdateFixture.app).share", "20")], files: ["new": "new"])
 
-  /// An update and a rollback without changes between them restore every path: bytes, modes and
-  /// times; links to the app's own containers point to their new directories. Also if the update
-  /// discarded data that no snapshot holds: strictly, by a policy, or with an extension.
+  /// An update and a rollback without changes between them restore every path: bytes, modes, times,
+  /// and links to the app's own containers, which point to their new directories. This includes
+  /// data that the update discarded and no snapshot has: in a strict update, by a policy, or with
+  /// an extension.
   @Test func aRollbackRightAfterAnUpdateRestoresEverything() throws {
     var random = Seeded.fresh("RollbackTests")
     for _ in 0..<2 * UpdatePropertyTests.rounds {
@@ -110,7 +111,7 @@ import Testing
   }
 
   /// A file with the same size, time and mode but other bytes is not unchanged: the old bytes are
-  /// restored, whatever the app or another program did to the times.
+  /// restored, even if the app or another program has set the times.
   @Test func aFileIsOnlyUnchangedIfItsBytesAre() throws {
     let fixture = try UpdateFixture()
     try fixture.write("file of A", "Documents/A/file")
@@ -128,7 +129,7 @@ import Testing
     try fixture.write("A thesis", "Documents/thesis.txt")
     try moved.setModified(thesis.modified, of: "thesis.txt")
     try moved.setPermissions(thesis.permissions, of: "thesis.txt")
-    // Here the files are the same, and only the directories have exchanged names.
+    // Here the files are the same; only the directories have exchanged their names.
     try moved.exchange("A", with: "B", in: moved)
     let paths = ["A/file", "B/file", "thesis.txt"].map {
       ByteString("apps/org.example.one/data/Documents/\($0)")
@@ -138,13 +139,13 @@ import Testing
     #expect(try fixture.contents() == before)
   }
 
-  /// A file that is unchanged since before the snapshot, like all directories above it, is not read
-  /// for that.
+  /// To find out that a file is unchanged, it is not read if it and all its parent directories are
+  /// unchanged since before the snapshot.
   @Test func stableFilesAreNotRead() throws {
-    // In memory, times do not prove that a file is unchanged.
+    // On a file system in memory, times do not prove that a file is unchanged.
     let fixture = try UpdateFixture(inMemory: false)
     try fixture.run(.update, Self.package)
-    // Snapshots of this fixture are an hour later than the files, and plans for a later time trust
+    // Snapshots of this fixture are an hour later than the files, so plans for a later time trust
     // them.
     func opened(after seconds: Int64) throws -> Int {
       let time = Timestamp(seconds: Host.now().seconds + seconds)
@@ -157,8 +158,7 @@ import Testing
     let files = try fixture.contents().values.count { $0.kind == .file }
     #expect(files > 6)
     let (still, unproven) = (try opened(after: 7200), try opened(after: 0))
-    // The bundle's three files are exchanged anyway, and files that no backup holds are not
-    // compared.
+    // The bundle's three files are exchanged anyway, and files that no backup has are not compared.
     #expect(unproven >= still + 4, "\(unproven), \(still), \(files)")
   }
 
@@ -187,7 +187,8 @@ import Testing
     #expect(text("StoreKit/receipt") == (choice == .now ? nil : "unknown"))
   }
 
-  /// A database from the trash is restored with its log, and not beside files of another one.
+  /// A database from the trash is restored with its log, and never next to the files of another
+  /// one.
   @Test(arguments: [nil, "tmp/db", "tmp/db-wal", "tmp/db-journal"] as [ByteString?])
   func aDiscardedDatabaseIsRestoredWholeOrNot(new: ByteString?) throws {
     let fixture = try UpdateFixture()
@@ -211,7 +212,7 @@ import Testing
     #expect(try fixture.rollbackPlan().refusals.map(\.code) == [.noSnapshot])
   }
 
-  /// Every n-th call fails: then the app and its data are both of the old or both of the new state.
+  /// Every n-th call fails: then the app and its data are both in the old or both in the new state.
   @Test(arguments: [
     FaultKind(number: 5, failsRepeatedly: true), FaultKind(number: 28, failsRepeatedly: true),
   ]) func aFailedCallOfARollbackLosesNothing(_ kind: FaultKind) throws {

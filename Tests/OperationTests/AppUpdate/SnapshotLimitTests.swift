@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The plan's estimate of the space for the snapshot before the change: never less than the
-/// backup's own check counts, and equal if nothing is stored yet.
+/// backup's own check computes, and equal if nothing is stored yet.
 @Suite(.spreadScans) struct SnapshotLimitTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
 

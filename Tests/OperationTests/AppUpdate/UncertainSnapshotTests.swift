@@ -31,9 +31,9 @@ import Testing
     return SafetySnapshotMaker(request, in: fixture.base.repository)
   }
 
-  /// Expects that an operation is refused and changes nothing while the database is held, and that
-  /// it is carried out afterwards. The database is changed before, so that no earlier snapshot
-  /// has what it contains.
+  /// Expects that an operation is refused and changes nothing while the database is locked, and
+  /// that it is carried out afterwards. The database is changed first, so that no earlier snapshot
+  /// has its current content.
   private func expectRefused(
     sourceLocation: SourceLocation = #_sourceLocation, _ operation: () throws -> Void
   ) throws {

@@ -48,7 +48,7 @@ import Testing
   }
 }
 
-/// An installation in which each call fails in turn: then the data in the safe harbor is in the
+/// An installation in which each call fails in turn: the data of the safe harbor is then in the
 /// app's container, or still in the safe harbor.
 @Suite(.spreadScans) struct InstallFaultTests {
   @Test(arguments: [
@@ -95,7 +95,7 @@ struct RecoveryCounts {
     counts.rolledBack += more.rolledBack
   }
 
-  /// Checks that there were some of each kind; otherwise the test has not covered both.
+  /// Checks that there were some of each kind; otherwise the test covers only one of them.
   func expectBoth() {
     #expect(finished > 0 && rolledBack > 0, "\(finished) finished, \(rolledBack) rolled back")
   }
@@ -115,7 +115,8 @@ extension UpdateFixture {
   }
 }
 
-/// The parts of a device that an update must not change, and those that show whether it was done.
+/// The parts of a device that an update must not change, and those that show whether it was carried
+/// out.
 struct State {
   let version: ByteString?
   let files: [ByteString: Digest?]
@@ -145,7 +146,7 @@ struct State {
     operations = Set(
       ((try? fixture.base.names(location)) ?? []).filter { id in
         let kept = (try? fixture.base.records(location.appending(id))) ?? [:]
-        // An operation rolled back halfway keeps only files created by then.
+        // An operation that was rolled back halfway keeps only files created by then.
         return kept["taken-back"] == nil
           || kept.contains { path, record in
             record.kind != .directory && path != "operation.json"
@@ -155,8 +156,8 @@ struct State {
     hasStaging = fixture.hasStaging
   }
 
-  /// Compares this state with the one before a strict update without the extension: it is
-  /// unchanged, or updated.
+  /// Compares this state with the one before a strict update without the extension: it is either
+  /// unchanged or updated.
   func expect(_ before: State, updatedBy mustBeDone: Bool, _ what: String) {
     let isDone = version == "2.0"
     #expect(isDone || version == before.version, "\(what): \(String(describing: version))")

@@ -12,7 +12,8 @@ import Testing
 @testable import AppPackages
 @testable import AppUpdate
 
-/// Installation and update on a platform that leaves the data in place: the home of a macOS user.
+/// Installation and update on a platform that leaves the data in place: the home directory of a
+/// macOS user.
 @Suite(.spreadScans) struct UpdateMacOSTests {
   private let fixture: Fixture
   private static let app = UpdateFixture.app
@@ -119,8 +120,8 @@ import Testing
     #expect(try fixture.names(old).sorted() == ["notes.db-shm", "other"])
   }
 
-  /// Rollback: the old bundle replaces the new one, in the directory that it shares with others;
-  /// the data stays in its directory, in the chosen state.
+  /// In a rollback, the old bundle replaces the new one, in the directory that it shares with
+  /// others; the data stays in its directory, in the chosen state.
   @Test(arguments: AppChangeRequest.DataChoice.allCases) func aRollbackRestoresTheBundle(
     _ choice: AppChangeRequest.DataChoice
   ) throws {
@@ -183,7 +184,7 @@ import Testing
     ).run()
   }
 
-  /// For flatpak and snap, the plan only names the platform's command.
+  /// For Flatpak and snap, the plan only names the platform's command.
   @Test func appsOfOtherPackageManagersAreRefused() throws {
     try fixture.directory.write("note", at: "user/.var/app/org.example.one/data/note")
     let device = try DeviceFinder(

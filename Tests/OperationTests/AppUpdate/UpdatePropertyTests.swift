@@ -8,7 +8,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Properties of updates of any device: generated devices, whose seed is printed.
+/// Properties of updates on any device, tested with generated devices whose seed is printed.
 @Suite(.spreadScans) struct UpdatePropertyTests {
   /// A policy that discards more than any built-in one.
   static let greedy = """
@@ -26,8 +26,8 @@ import Testing
     Sampling.isWhole ? 200 : 6
   }
 
-  /// A plan discards no precious data, except what the platform itself may discard on request;
-  /// planning twice gives the same plan; and its totals match the result.
+  /// A plan discards no precious data except data that the platform itself may discard on request;
+  /// planning twice gives the same plan; and the plan's totals match the result.
   @Test func plansAreSafeAndAccurate() throws {
     var random = Seeded.fresh("UpdatePropertyTests")
     for _ in 0..<Self.rounds {

@@ -8,8 +8,8 @@ import Testing
 
 @testable import AppPackages
 
-/// An update and an installation on a volume that has no space, or loses it during the operation:
-/// in bytes, and in files.
+/// An update and an installation on a volume that has no free space, or loses it during the
+/// operation: in bytes, and in files.
 @Suite(.serialized, .spreadScans, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct UpdateSpaceTests {
   private static let package = MemoryPackage(
@@ -48,8 +48,8 @@ struct UpdateSpaceTests {
     #expect(!volume.fixture.hasStaging)
   }
 
-  /// The volume is filled while the package is read, with a little space left: any later call may
-  /// fail. After the recovery, with free space again, the device has its old or its new state.
+  /// The volume is filled, except for a little space, while the package is read, so any later call
+  /// may fail. After the recovery, with free space again, the device has its old or its new state.
   @Test(arguments: UpdateVolume.Room.allCases, [true, false])
   func anUpdateOnAFilledVolumeIsCompleteOrUndone(_ what: UpdateVolume.Room, isUpdate: Bool) throws {
     let volume = try UpdateVolume("size=1m,nr_inodes=200", isInstalled: isUpdate)
@@ -116,7 +116,7 @@ extension UpdateFixture {
   /// Puts data for the app into the safe harbor.
   func fillHarbor() throws { try put("a thesis", Self.waiting) }
 
-  /// Checks that the app is installed with the data of the safe harbor, or that nothing has
+  /// Checks that the app is installed with the data from the safe harbor, or that nothing has
   /// changed.
   func expectInstalledOrNot(mustBe: Bool, _ what: String) throws {
     let device = try device()

@@ -214,8 +214,8 @@ import Testing
     #expect(try fixture.backup().opened == 0)
   }
 
-  /// A file that a helper process writes between plan and exchange is not lost: it is moved along,
-  /// or is in the trash and reported.
+  /// A file that a helper process writes between the plan and the exchange is not lost: it is moved
+  /// along, or is in the trash and reported.
   @Test func filesWrittenMeanwhileAreKept() throws {
     let fixture = try UpdateFixture()
     try fixture.write("of no class", "loose")

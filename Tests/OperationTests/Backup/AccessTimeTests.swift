@@ -13,7 +13,7 @@ import Testing
     try fixture.directory.write("a text of some length", at: "tree/file")
     let report = try fixture.backup()
     let snapshot = try #require(report.snapshot)
-    // Older than the modification time, so that the kernel updates it on a read (relatime).
+    // Older than the modification time, so that a read updates it (relatime).
     let path = "\(fixture.directory.path("tree/file"))"
     #expect(try Program.run("touch", ["-a", "-d", "2001-02-03", path]).code == 0)
     let tree = try Directory.open(path: fixture.directory.path("tree"))

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 /// Every system call and every storage operation of a backup fails in turn until the backup
-/// succeeds. Several threads run, so the n-th call may differ from run to run. `make test` tests a
-/// sample of the calls.
+/// succeeds. Because several threads run, the n-th call may differ from run to run. `make test`
+/// tests a sample of the calls.
 @Suite(.spreadScans) struct BackupFaultTests {
   @Test(arguments: FaultKind.all) func aFailedCallOfAFirstBackupLosesNothing(_ kind: FaultKind)
     throws
@@ -50,7 +50,7 @@ import Testing
     // A sample may contain none of the few calls that end a backup.
     let fewest = Sampling.isWhole ? max(1, kind.fewest) : kind.fewest / (2 * kind.sample)
     #expect(!isThere && failures >= fewest, "\(kind): \(failures) failures of \(last) calls")
-    // A failed call on the source alone affects only the entry that it reads.
+    // A single failed call on the source affects only the entry that it reads.
     if Sampling.isWhole, kind.number == 5 || kind.number == 13 {
       #expect(parts > 3, "\(kind): \(parts)")
     }
@@ -116,7 +116,7 @@ extension ByteString {
 
 extension TreeRecord {
   /// Whether the restored entry equals the stored one; it may have fewer hard links if the report
-  /// says that something is missing.
+  /// lists missing entries.
   fileprivate static func isSame(
     _ wanted: TreeRecord?, _ found: TreeRecord?, asPartOf report: BackupReport?
   ) -> Bool {

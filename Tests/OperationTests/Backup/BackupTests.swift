@@ -64,7 +64,7 @@ import Testing
     try tree.removeTree("folder")
     try tree.createLink("folder", to: fixture.directory.path)
     let report = try fixture.backup(scan)
-    // The entries that exist when the source is scanned again are stored: the links themselves.
+    // The entries that the second scan of the source finds are stored: the links themselves.
     #expect(report.isComplete)
     _ = try fixture.restore(report)
     let back = try Directory.open(path: fixture.directory.path("back"))
@@ -82,7 +82,7 @@ import Testing
     let writing = Writing(busy, until: stop)
     workers.submit { writing.run() }
     var report = try fixture.backup()
-    // The writer may not run while the file is read: then the file is unchanged.
+    // If the writer does not run while the file is read, the file is unchanged.
     let end = Host.monotonicSeconds() + 300
     while report.warnings.isEmpty, Host.monotonicSeconds() < end { report = try fixture.backup() }
     stop.close()

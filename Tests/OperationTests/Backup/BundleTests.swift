@@ -9,7 +9,7 @@ import Testing
 
 @testable import Backup
 
-/// Which files a backup reads of an app's bundle, and of containers that are moved.
+/// Which files a backup reads in an app's bundle, and in containers that were moved.
 @Suite(.spreadScans) struct BundleTests {
   /// A simulator's device with one app.
   private struct Phone {
@@ -105,7 +105,7 @@ import Testing
     #expect(try phone.backup { $0.verifiesBundles = true }.opened == 22)
   }
 
-  /// Attributes do not show in the compared metadata, so they are read.
+  /// The compared metadata does not show attributes, so they are read.
   @Test func anAttributeSetSinceTheLastBackupIsStored() throws {
     let phone = try Phone()
     _ = try phone.backup()
@@ -119,11 +119,11 @@ import Testing
     #expect(try back.attributes(of: "Example").value(of: "user.signed") == Array("yes".utf8))
   }
 
-  /// A change of a file's metadata that leaves its mode, owner, size and times.
+  /// A change of a file's metadata that does not affect its mode, owner, size and times.
   enum MetadataChange: CaseIterable {
     case accessList, newAttribute, changedAttribute, removedAttribute, flag
 
-    /// An ACL (acl(5)) that allows the user 1234 to read, as the mode 644 does.
+    /// An ACL (acl(5)) that allows the user 1234 to read, as mode 644 also does.
     private static let list: [UInt8] =
       [2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xd2, 4, 0, 0]
       + [4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255]
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  /// Only the change time shows it, and a copy has another change time anyway.
+  /// Only the change time shows the change, and a copy has another change time anyway.
   @Test(arguments: MetadataChange.allCases, [false, true])
   func changedMetadataIsStored(_ change: MetadataChange, asCopy: Bool) throws {
     let phone = try Phone()
@@ -169,7 +169,7 @@ import Testing
     let now = try file("B2")
     #expect(now != before && now.permissions == before.permissions)
     let report = try phone.backup()
-    // A renamed bundle is still the same directory: its changed file is read.
+    // A renamed bundle is still the same directory, so its changed file is read.
     #expect(report.opened == (asCopy ? 0 : 1))
     _ = try phone.fixture.restore(report, "apps/org.example.one/bundle", to: "back")
     #expect(try phone.fixture.records("back/Example.app/r")["7"] == now)
@@ -180,7 +180,7 @@ import Testing
     let phone = try Phone()
     _ = try phone.backup()
     try phone.move("Bundle", "B1", to: "B2", asCopy: true)
-    // The same size, other content and time, as after a developer's build.
+    // The same size with other content and another time, as after a developer's build.
     let app = phone.path("Bundle").appending("B2/Example.app")
     let program = try Directory.open(path: app).fileForWriting("Example")
     try program.write(Array("PROGRAM".utf8), at: 0)
@@ -189,14 +189,14 @@ import Testing
     #expect(report.opened == 22)
     _ = try phone.fixture.restore(report, "apps/org.example.one/bundle", to: "back")
     #expect(try phone.fixture.text("back/Example.app/Example") == "PROGRAM")
-    // A bundle with another version is read, whatever its files look like.
+    // A bundle with another version is read, regardless of its files' metadata.
     let directory = try Directory.open(path: phone.path("Bundle"))
     try directory.removeTree("B2")
     try phone.write(bundle: "B3", version: "1.3")
     #expect(try phone.backup().opened == 22)
   }
 
-  /// Backups with bundles and without them that are based on each other have the trees of backups
+  /// Backups with and without bundles that are based on each other have the same trees as backups
   /// that are based on none.
   @Test func bundlesInACloudComeAndGo() throws {
     let phone = try Phone()

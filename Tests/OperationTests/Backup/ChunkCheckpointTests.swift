@@ -5,7 +5,7 @@ import Testing
 
 @testable import Backup
 
-/// The next run knows how far an interrupted run has read a large file.
+/// The next run knows how much of a large file an interrupted run has read.
 @Suite(.spreadScans) struct ChunkCheckpointTests {
   let fixture: StateFixture
   init() throws { fixture = try StateFixture() }
@@ -27,7 +27,7 @@ import Testing
       digest: Blake2b.hash([UInt8(number % 256), UInt8(number / 256)]))
   }
 
-  /// Records pieces by their numbers in a separate run, which is interrupted.
+  /// Records pieces by their numbers in a separate run, which is then interrupted.
   private func note(_ numbers: some Sequence<Int>, of status: FileStatus = status()) throws {
     try note(numbers.map(Self.piece), of: status)
   }
@@ -97,7 +97,7 @@ import Testing
     #expect(try known() == [Self.piece(3)])
   }
 
-  /// Whatever happens to the file, it yields only recorded pieces.
+  /// Whatever happens to the checkpoint file, it yields only recorded pieces.
   @Test func aFlippedByteYieldsNoWrongPiece() throws {
     try note(0..<3)
     try note(3..<6)

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Backup
 
-/// Data classes of more paths than fit into a snapshot: the backup is refused before it reads.
+/// A backup is refused before it reads if its data classes have more paths than fit into a
+/// snapshot.
 @Suite(.spreadScans) struct ClassLimitTests {
   private func runs(_ count: Int, _ name: (Int) -> ByteString) -> [ClassRun] {
     (0..<count).map { number in
@@ -14,7 +15,7 @@ import Testing
     }
   }
 
-  /// A snapshot whose lists are all at their limits can be read again.
+  /// A snapshot in which all lists are at their limits can be read again.
   @Test func aSnapshotAtTheLimitCanBeRead() throws {
     let bound = ClassLimit()
     let longest = String(repeating: "\\", count: 8)

@@ -9,7 +9,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Other programs that use the same repository, and a clock that is wrong.
+/// Backups while other programs use the same repository, and with a wrong clock.
 @Suite(.spreadScans) struct ConcurrentBackupTests {
   let fixture: Fixture
   init() throws { fixture = try Fixture(inMemory: true) }
@@ -34,7 +34,7 @@ import Testing
   }
 
   /// Several backups at the same time, two of them of the same source without a common state file:
-  /// all snapshots are complete, though they store the same blobs.
+  /// all snapshots are complete although the backups store the same blobs.
   @Test func concurrentBackupsAreAllComplete() throws {
     for name in ["tree", "other"] {
       for number in 0..<40 {
@@ -75,8 +75,8 @@ import Testing
     }
   }
 
-  /// The lease is removed at any moment of a backup: either the backup is done, or it fails without
-  /// a snapshot, and the next backup uses the stored data.
+  /// The lease is removed at any moment of a backup: either the backup completes, or it fails
+  /// without a snapshot, and the next backup uses the stored data.
   @Test(arguments: ["start", "append", "commit packs", "commit index", "commit snapshots"])
   func aLostLeaseEndsTheBackupWithoutASnapshot(_ moment: String) throws {
     try fixture.directory.write("one", at: "tree/one")
@@ -103,7 +103,7 @@ import Testing
     try expectSound()
   }
 
-  /// Removes all leases, as prune does with those that seem dead: renames them first, and then
+  /// Removes all leases, as prune removes those that seem abandoned: renames them first, and then
   /// removes them.
   private func acquireLeases() {
     do {
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  /// A clock that is set back by an hour between two backups: changes are stored, and the last
+  /// The clock is set back by an hour between two backups: changes are stored, and the last
   /// snapshot is the latest.
   @Test func aClockThatIsSetBackHidesNoChanges() throws {
     func backup(at seconds: Int64) throws -> StoredSnapshot {

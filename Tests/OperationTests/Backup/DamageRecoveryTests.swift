@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backup
 
-/// After damage to any one object of a repository, a check and a backup of the unchanged source
+/// After damage to any single object of a repository, a check and a backup of the unchanged source
 /// make everything restorable again.
 @Suite(.spreadScans) struct DamageRecoveryTests {
   @Test(arguments: DamagedFixture.Damage.allCases)
@@ -14,7 +14,7 @@ import Testing
     let objects = try DamagedFixture().objects()
     let count = objects.count
     // Two packs, an index and a snapshot; a list of condemned packs, a pin, and two files in a
-    // lease; and those of each repository that no reader needs.
+    // lease; and the objects in each repository that no reader needs.
     #expect(count == 11)
     for name in ["README.txt", "recover.py", "reserve"] {
       #expect(objects.contains(ByteString("repo/\(name)")))
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  /// The settings have no second copy, and only the ID in them is specific to the repository.
+  /// `repository.json` has no second copy, and only the ID in it is specific to the repository.
   @Test(arguments: DamagedFixture.Damage.allCases)
   func aDamagedRepositoryFileIsRefusedByNameAndCanBeRecreated(
     _ damage: DamagedFixture.Damage
@@ -42,7 +42,7 @@ import Testing
     #expect(error?.description.contains("repository.json") == true, "\(error as Any)")
     #expect(error?.hint?.contains("recover.py") == true)
     #expect(error?.hint?.contains("sandboxctl-repository(5)") == true)
-    // As that page describes: the file of a new repository, with the ID that each snapshot names.
+    // As the page describes: the file of a new repository, with the ID that each snapshot contains.
     let new = try Repository.create(
       in: try LocalStorage.create(path: fixture.directory.path("new")), program: "test")
     let id = try #require(try fixture.repository.snapshots().snapshots.first).snapshot.repository
@@ -58,7 +58,7 @@ import Testing
     #expect(try fixture.records("back") == fixture.records("tree"))
   }
 
-  /// The list of condemned packs names those that the snapshot needs, as if a prune had to wait.
+  /// The list names condemned packs that the snapshot needs, as if a prune had to wait.
   @Test(arguments: DamagedFixture.Damage.allCases)
   func packsOfADamagedListOfCondemnedPacksAreUsed(_ damage: DamagedFixture.Damage) throws {
     let damaged = try DamagedFixture()

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 /// A small repository in which one object is missing, truncated or has a changed byte: `check` with
-/// the data finds it, and a restore restores what is undamaged, names what is not, and never
-/// restores anything wrong.
+/// the data finds the damage, and a restore restores all undamaged entries, names the others, and
+/// never restores wrong data.
 ///
 /// Damage to files that no command reads is harmless: README.txt, recover.py and `reserve`;
 /// `repository.json` is either refused or has the same content. Damage to an index object has a
@@ -41,8 +41,8 @@ import Testing
     func bytes(_ path: ObjectPath) throws -> [UInt8] { try storage.load(path, limit: 1 << 24) }
   }
 
-  /// How a damaged repository is refused. If the recipients in `repository.json` are changed, no
-  /// known key seems to be the right one.
+  /// The errors with which a damaged repository is refused. If the recipients in `repository.json`
+  /// are changed, no known key matches them.
   private static let refusals: Set<StoreError.Kind> =
     TestEncryption.isOn
     ? [.damaged, .noRepository, .refused, .wrongKey] : [.damaged, .noRepository, .refused]
@@ -79,7 +79,7 @@ import Testing
   }
 
   /// Restores every snapshot, and checks that all restored entries are unchanged and all others are
-  /// named. Returns the number of lost entries.
+  /// reported. Returns the number of lost entries.
   private func restore(_ base: Base, _ storage: DamagedStorage, _ what: String) throws -> Int {
     var lost = 0
     for (snapshot, wanted) in base.snapshots {
@@ -130,7 +130,7 @@ import Testing
 
   private static let harmless: Set<String> = ["README.txt", "recover.py", "reserve"]
 
-  /// Whether only people read an object, or nobody does.
+  /// Whether an object is only for people, or is read by nobody.
   private func isHarmless(_ path: ObjectPath) -> Bool { Self.harmless.contains("\(path)") }
 
   private func isIndex(_ path: ObjectPath) -> Bool { "\(path)".hasPrefix("index/") }
@@ -146,7 +146,7 @@ import Testing
       if isHarmless(path) {
         #expect(outcome == .unnoticed && lost == 0, "\(path)")
       } else if "\(path)".hasPrefix("snapshots/") {
-        // A missing snapshot does not show; the others are undamaged.
+        // A missing snapshot is not noticed; the others are undamaged.
         #expect(outcome == .unnoticed && lost > 0 && lost < 20, "\(path): \(lost)")
       } else {
         #expect(outcome == .found && lost > 0, "\(path): \(lost)")
@@ -181,8 +181,8 @@ import Testing
 
   // MARK: - Every byte
 
-  /// Flips one bit in every byte of the packs, the snapshot and the settings, another bit for each
-  /// byte.
+  /// Flips one bit in every byte of the packs, the snapshot and the settings, a different bit for
+  /// each byte.
   @Test(arguments: ["packs", "snapshots", "repository.json"])
   func anyFlippedByteIsFoundOrHarmless(_ kind: String) throws {
     let base = try Base(backups: 1)
@@ -200,7 +200,7 @@ import Testing
           unnoticed += 1
           #expect(kind == "repository.json", "\(what)")
         }
-        // Each unnoticed flip is proved harmless; after some of the others a restore is tested.
+        // Each unnoticed flip is proved harmless; for some of the others, a restore is tested.
         if outcome == .unnoticed || index % 11 == 0 {
           let lost = try restore(base, storage, what)
           if outcome == .unnoticed { #expect(lost == 0, "\(what)") }
@@ -211,7 +211,7 @@ import Testing
     #expect(unnoticed < flips / 2, "\(unnoticed) of \(flips)")
   }
 
-  /// Damage to the only index object is found, and nothing wrong is restored.
+  /// Damage to the only index object is found, and no wrong data is restored.
   @Test func aDamagedIndexIsFound() throws {
     let base = try Base(backups: 1)
     let path = try #require(try base.storage.objects().first { isIndex($0) })

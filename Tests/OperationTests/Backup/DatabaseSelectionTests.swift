@@ -7,13 +7,13 @@ import Testing
 
 @testable import Backup
 
-/// A database, its log and its journal are stored together or not at all, whatever a policy says
-/// about the single files.
+/// A database, its log and its journal are stored together or not at all, whatever a policy decides
+/// about each of them.
 @Suite(.spreadScans) struct DatabaseSelectionTests {
   private static let magic = "SQLite format 3\0"
 
   /// Writes a small database with a large log, one with a large journal, a large one with a small
-  /// log, and an ordinary file beside a large one with the name of a journal.
+  /// log, and an ordinary file next to a large file with the name of a journal.
   private func write(in fixture: Fixture) throws {
     let (small, large) = ("pages", String(repeating: "x", count: 2000))
     for (name, content) in [
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  /// Backs up what the options select; returns the names of the restored files.
+  /// Backs up the entries that the options select; returns the names of the restored files.
   private func stored(_ fixture: Fixture, _ patterns: [CommandLinePattern]) throws -> [ByteString] {
     let report = try fixture.backup(fixture.scan(patterns))
     #expect(report.isComplete && report.warnings.isEmpty)
@@ -72,7 +72,7 @@ import Testing
       ])
   }
 
-  /// An encrypted database begins like no database.
+  /// An encrypted database has no recognizable header.
   @Test func theJournalOfAnEncryptedDatabaseHasItsVerdict() throws {
     let fixture = try Fixture()
     try fixture.directory.write(String(repeating: "x", count: 1024), at: "tree/in/secret")
@@ -81,7 +81,7 @@ import Testing
     #expect(try stored(fixture, [.exclude("**/secret")]) == [])
   }
 
-  /// A log without a database, or beside a directory or a link, is an ordinary file.
+  /// A log without a database, or next to a directory or a link, is an ordinary file.
   @Test func aFileWithTheNameOfALogAloneHasItsOwnVerdict() throws {
     let fixture = try Fixture()
     try fixture.directory.write("text", at: "tree/in/lone-wal")
@@ -91,8 +91,9 @@ import Testing
     #expect(try stored(fixture, [.exclude("**/*-wal")]) == ["directory", "other"])
   }
 
-  /// The state of a run that stored a database without its log does not hide the log.
-  @Test func aLogThatAnEarlierRunLeftOutIsStored() throws {
+  /// If an earlier run stored a database without its log, its state file does not make the next run
+  /// omit the log.
+  @Test func aLogThatAnEarlierRunExcludedIsStored() throws {
     let fixture = try Fixture()
     try fixture.directory.write(Self.magic + "pages", at: "tree/in/db")
     _ = try fixture.backup(keeping: "cache")

@@ -50,7 +50,7 @@ import Testing
     0, 0, 2, 0,
   ]
 
-  /// An encrypted database begins like no database, and its journal like any other.
+  /// An encrypted database has no recognizable header, but its journal has the usual one.
   @Test func anEncryptedDatabaseIsRecognizedByItsJournal() throws {
     let fixture = try Fixture()
     let pages = [UInt8](repeating: 7, count: 1024)
@@ -78,8 +78,8 @@ import Testing
     #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
-  /// Databases that begin like none, whose programs begin a transaction after the scan.
-  @Test func companionsOfAnEncryptedDatabaseThatAreNewAreStored() throws {
+  /// Encrypted databases whose programs begin a transaction after the scan.
+  @Test func newCompanionsOfAnEncryptedDatabaseAreStored() throws {
     let fixture = try Fixture()
     let pages = [UInt8](repeating: 7, count: 1024)
     let names: [ByteString] = ["tree/journaled", "tree/logged", "tree/plain"]
@@ -132,7 +132,7 @@ import Testing
   }
 
   /// Databases whose files each have a name in two directories, as `cp -al` creates them, and an
-  /// ordinary file beside one with a journal's name. Each is found by both names.
+  /// ordinary file next to one with a journal's name. Each is found by both names.
   @Test func hardLinkedDatabasesAreStoredWithTheirLogs() throws {
     let fixture = try Fixture()
     let names = ["db", "db-wal", "plain", "plain-journal", "only", "only-journal", "small"]
@@ -166,7 +166,8 @@ import Testing
     #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
-  /// The names of companions have up to eight bytes more, which no file system may allow.
+  /// The names of companion files are up to eight bytes longer, which may exceed the limit of any
+  /// file system.
   @Test func databasesWithLongNamesAreStored() throws {
     let fixture = try Fixture()
     let lengths = [247, 248, 250, 251, 252, 255]
@@ -189,7 +190,7 @@ import Testing
     #expect(try fixture.names("back") == fixture.names("tree"))
   }
 
-  @Test func aCompanionThatIsNoRegularFileIsNoneOfTheDatabase() throws {
+  @Test func onlyRegularFilesAreCompanionsOfADatabase() throws {
     let fixture = try Fixture()
     let tree = try fixture.tree()
     let kinds: [(ByteString, FileKind)] = [("a", .socket), ("b", .fifo)]
@@ -209,8 +210,8 @@ import Testing
     #expect(try fixture.names("back") == fixture.names("tree"))
   }
 
-  /// A program holds a database for days without a change: each backup reports that its copy may be
-  /// inconsistent, and the first one after that reads it again.
+  /// A program locks a database for days without changing it: each backup reports that its copy may
+  /// be inconsistent, and the first backup after that reads it again.
   @Test func aDatabaseThatWasReadWithoutItsLocksIsReadAgain() throws {
     let fixture = try Fixture()
     try fixture.directory.write(Self.magic + "pages", at: "tree/db")

@@ -10,8 +10,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A volume that another program fills during a backup or a restore, which no check of the free
-/// space beforehand can foresee.
+/// A volume that another program fills during a backup or a restore, which no prior check of the
+/// free space can foresee.
 @Suite(.spreadScans) struct FullVolumeTests {
   @Test(.enabled(if: try Mount.isPermitted()))
   func aVolumeFilledDuringABackupKeepsTheEarlierBackup() throws {
@@ -46,7 +46,8 @@ import Testing
   }
 
   /// Another program fills a device's volume while a restore is staged: each file is old or new,
-  /// replaced files are kept, nothing needs recovery, and a later restore completes.
+  /// replaced files are kept, nothing needs recovery, and a later restore completes it.
+  ///
   /// (`DeviceFaultTests` tests failures while files are moved into place: how many pages a full
   /// tmpfs still provides is not predictable.)
   @Test(.enabled(if: try Mount.isPermitted()))
@@ -134,8 +135,8 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// If the repository is on the same volume, the snapshot before the restore and the restored
-  /// files must fit together.
+  /// If the repository is on the same volume, there must be space for both the snapshot before the
+  /// restore and the restored files.
   @Test(.enabled(if: try Mount.isPermitted()))
   func theSnapshotBeforeARestoreNeedsSpace() throws {
     let fixture = try Fixture(inMemory: true)
@@ -191,7 +192,7 @@ import Testing
 }
 
 extension Seeded {
-  /// Random bytes of a generator that is used once.
+  /// Random bytes from a new generator.
   func someBytes(_ count: Int) -> [UInt8] {
     var generator = self
     return generator.bytes(count)

@@ -9,7 +9,7 @@ import Testing
   private static let (zfs, ext4): (UInt, UInt) = (0x2fc1_2fc1, 0xef53)
 
   /// On ZFS, a hole that SEEK_HOLE reports may be data that is not on the disk yet
-  /// (openzfs/zfs#15526): it is read.
+  /// (openzfs/zfs#15526), so it is read.
   @Test(arguments: [300 << 10, 9 << 20] as [UInt64])
   func holesThatZFSReportsAreRead(size: UInt64) throws {
     let fixture = try Fixture(inMemory: true)

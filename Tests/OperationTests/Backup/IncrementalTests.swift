@@ -34,7 +34,7 @@ import Testing
     #expect(second.files == 81 && second.entries == first.entries && second.bytes == first.bytes)
     #expect(tree(second) == tree(first))
     #expect(second.snapshot?.snapshot.parent == first.snapshot?.id)
-    // Once more: the state of a run that read nothing is equally good.
+    // Once more: the state file of a run that read nothing is as good as any other.
     #expect(try fixture.backup(keeping: "cache").opened == 0)
     // Without a state file everything is read, with the same result.
     let again = try fixture.backup(keeping: "other")
@@ -54,7 +54,7 @@ import Testing
     let reads = try indexReads(fixture, keeping: "cache")
     #expect(!reads.isEmpty && reads.count == Set(reads).count, "\(reads)")
     #expect(try indexReads(fixture, keeping: "cache").isEmpty)
-    // Without a state file too, each file is read and each blob looked up.
+    // Even without a state file, each file is read and each blob is looked up only once.
     for path in try fixture.stateFiles("cache", ".state") {
       try fixture.directory.directory.remove(path)
     }
@@ -97,8 +97,8 @@ import Testing
   }
 
   @Test func aFileReadRightAfterAChangeIsReadAgain() throws {
-    // A file that is read two seconds after it was written, as on a busy machine, is not read
-    // again.
+    // A file that is read two seconds after it was written, as on a busy machine, is not read again
+    // by the next run.
     for _ in 0..<20 {
       let fixture = try Fixture()
       let start = Host.monotonicSeconds()
@@ -113,8 +113,8 @@ import Testing
     Issue.record("no file was read soon enough")
   }
 
-  /// A file changed a moment before is not read again if no process had it open for writing:
-  /// otherwise a store through a mapping might come later than its times show.
+  /// A file that was changed a moment before is not read again if no process had it open for
+  /// writing. If one had, a later store through a mapping might not change its times.
   @Test func aFileChangedRecentlyAndNotOpenIsNotReadAgain() throws {
     let fixture = try Fixture()
     for number in 0..<10 {
@@ -144,7 +144,7 @@ import Testing
     _ = try fixture.restore(less)
     #expect(try fixture.names("back/b/c").count == 29)
     let more = try fixture.backup(keeping: "cache")
-    // Files that were not in the snapshot of the state file are read.
+    // Files that were not in the state file's snapshot are read.
     #expect(more.opened == 11 && more.files == 81, "\(more.opened)")
   }
 
@@ -195,7 +195,7 @@ import Testing
     let cache = fixture.directory.path("cache")
     let plan = BackupPlan.make(try fixture.scan())
     let outcome = Outcome()
-    // The second run begins when the first run checks whether to stop.
+    // The second run begins when the first one checks for an interruption.
     _ = try fixture.backup(keeping: "cache") { request in
       request.isStopping = {
         outcome.note {
@@ -235,7 +235,7 @@ import Testing
     let second = try fixture.backup(keeping: "cache") { $0.skipsUnchanged = true }
     #expect(second.isUnchanged && second.snapshot == nil && second.opened == 0)
     #expect(try fixture.repository.snapshots().snapshots.count == 1)
-    // Without a state file this is found by reading, and recorded.
+    // Without a state file, the backup finds this out by reading, and records it.
     let third = try fixture.backup(keeping: "other") { $0.skipsUnchanged = true }
     #expect(third.isUnchanged && third.opened == 81)
     #expect(try fixture.backup(keeping: "other") { $0.skipsUnchanged = true }.opened == 0)
@@ -255,10 +255,10 @@ import Testing
     #expect(error?.description.contains("user-data") == true)
     #expect(try fixture.names("repo/leases").isEmpty && fixture.names("repo/snapshots").isEmpty)
     #expect(try fixture.repository.storage.space() != nil)
-    // Known files are not new.
+    // Known files do not count as new.
     _ = try fixture.backup(keeping: "cache")
     _ = try fixture.backup(keeping: "cache") { $0.keepFree = huge }
-    // Neither are files of an earlier snapshot, as far as known without a state file.
+    // Neither do files of an earlier snapshot, as far as they are known without a state file.
     _ = try fixture.backup(keeping: "other") { $0.keepFree = huge }
   }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backup
 
-/// A backup that does not finish: the next one reads only the rest.
+/// If a backup does not finish, the next one reads only the remaining files.
 @Suite(.spreadScans) struct InterruptionTests {
   private static let files = 600
 
@@ -44,7 +44,7 @@ import Testing
     #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
-  /// A crash: from some point on nothing can be written, and nothing is cleaned up.
+  /// A crash: from some point on, all writes fail, and nothing is cleaned up.
   @Test(arguments: [100, 250, 400])
   func aCrashLosesOnlyFilesSinceTheLastCheckpoint(_ files: Int) throws {
     let fixture = try makeFixture()
@@ -70,11 +70,11 @@ import Testing
   }
 
   @Test func noCheckpointIsMadeBeforeItIsDue() throws {
-    // A checkpoint closes the open packs: one of contents and one of trees.
+    // A checkpoint closes the open packs: one of file contents and one of trees.
     let never = try makeFixture().backup(keeping: "cache") { $0.checkpointSeconds = .infinity }
     #expect(never.statistics?.packs == 2)
-    // One thread: a slow checkpoint of one lets the other store all the rest before a pack is
-    // closed.
+    // With one thread, because several would store the whole remainder during a slow checkpoint,
+    // before a pack is closed.
     let often = try makeFixture().backup(keeping: "cache") { request in
       request.checkpointSeconds = 0
       request.workers = 1

@@ -8,11 +8,11 @@ import Testing
 
 @testable import Backup
 
-/// A backup that ends in the middle of a large file: the next one resumes there.
+/// If a backup ends in the middle of a large file, the next one resumes there.
 @Suite(.spreadScans) struct LargeFileTests {
   private static let size: UInt64 = 40 << 20
   private static let portion: UInt64 = 1 << 20
-  /// The maximum amount of a file that a thread holds: it may be read again.
+  /// The maximum part of a file that a thread has in memory, and that may be read again.
   private static let held: UInt64 = 28 << 20
 
   private let fixture: Fixture
@@ -47,7 +47,7 @@ import Testing
     #expect(report.isComplete)
     #expect(try fixture.restore(report).isComplete)
     #expect(try fixture.records("back") == fixture.records("tree"))
-    // Chunked and stored like in a backup that reads the file at once.
+    // Chunked and stored as by a backup that reads the whole file in one run.
     let other = try Repository.create(in: MemoryStorage(), program: "test")
     let whole = try fixture.backup(to: other, keeping: "other")
     #expect(report.snapshot?.snapshot.tree == whole.snapshot?.snapshot.tree)
@@ -75,8 +75,8 @@ import Testing
     #expect(read < 2 * Self.size, "\(read)")
   }
 
-  /// A crash: from some point on nothing can be written, and nothing is cleaned up. Data that waits
-  /// for compression is lost, wherever in the file it is.
+  /// A crash: from some point on, all writes fail, and nothing is cleaned up. Data that waits for
+  /// compression is lost, wherever in the file it is.
   @Test func aCrashLosesOnlyDataSinceTheLastCheckpoint() throws {
     let counters = ProgressCounters()
     let storage = WatchedStorage(
@@ -121,7 +121,8 @@ import Testing
     }
   }
 
-  /// How many stored bytes a complete run reuses; runs on a copy and changes nothing here.
+  /// Returns the number of stored bytes that a complete run reuses; runs on a copy and changes
+  /// nothing here.
   private func resumedByACopy() throws -> UInt64 {
     let copied = try Program.run(
       "/bin/bash", ["-ec", "rm -rf other; mkdir other; cp -a repo cache other"],
@@ -142,7 +143,7 @@ import Testing
     #expect(try finish().bytesResumed == 0)
   }
 
-  /// A file changed just before it was read may have changed again in the same tick.
+  /// A file that changed just before it was read may have changed again in the same tick.
   @Test func aFileChangedJustBeforeIsReadFromItsBeginning() throws {
     let written = try #require(try fixture.records("tree")["large"]).modified
     try interrupt(after: 34 << 20) { request in
@@ -164,7 +165,7 @@ import Testing
     #expect(progress.bytesResumed > 0 && progress.bytesDone == 90 << 20)
   }
 
-  /// Chunk checkpoints of a database do not make another file of it: it is captured as a unit.
+  /// The next run also resumes a large database, and still captures it as a database.
   @Test func anInterruptedDatabaseIsResumed() throws {
     var pages = bytes
     pages.replaceSubrange(..<DatabaseHead.bytes.count, with: DatabaseHead.bytes)
@@ -178,7 +179,7 @@ import Testing
     #expect(try fixture.directory.read("back/large") == pages)
   }
 
-  /// No space is required for data that is stored already.
+  /// Data that is already stored requires no space.
   @Test func onlyTheRemainingDataNeedsSpace() throws {
     try interrupt(after: 36 << 20)
     let storage = WatchedStorage(fixture.repository.storage)

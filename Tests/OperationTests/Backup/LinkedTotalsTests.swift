@@ -8,8 +8,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A hard-linked file counts as one file: in the totals of a snapshot, and in the space that new
-/// data needs.
+/// A hard-linked file counts as one file: in the totals of a snapshot, and in the space required
+/// for new data.
 @Suite(.spreadScans) struct LinkedTotalsTests {
   private static let huge = UInt64(Int64.max)
 
@@ -48,7 +48,7 @@ import Testing
     #expect(rows.map(\.files) == [51] && rows.map(\.bytes) == [1 << 20 + 5])
   }
 
-  /// A file that grew since the scan has its new size under each of its names.
+  /// A file that has grown since the scan has its new size under each of its names.
   @Test func aGrownHardLinkedFileCountsOnce() throws {
     let fixture = try makeFixture()
     let scan = try fixture.scan()
@@ -60,8 +60,8 @@ import Testing
     #expect(try statistics(report, fixture).rows.map(\.bytes) == [report.bytes])
   }
 
-  /// A name under which the file was read with another content is a separate file in a restore and
-  /// in an archive.
+  /// A name under which the file was read with other content is a separate file in a restore and in
+  /// an archive.
   @Test func aNameWithAnotherContentIsASeparateFile() throws {
     let fixture = try makeFixture()
     let report = try fixture.backup()
@@ -106,8 +106,8 @@ import Testing
     #expect(try (0..<4).map { try fixture.text(ByteString("out/\($0)")) } == texts)
   }
 
-  /// Expects that a backup without space and without a state file is refused only if there is
-  /// something new.
+  /// Expects that a backup without free space and without a state file is refused only if there is
+  /// new data.
   private func expectNewIsFound(in fixture: Fixture) throws {
     _ = try fixture.backup(keeping: "first")
     _ = try fixture.backup(keeping: "second") { $0.keepFree = Self.huge }
@@ -119,8 +119,8 @@ import Testing
     #expect(text.contains("up to 3.0 MiB must be stored"), "\(text)")
   }
 
-  /// Without a state file the last snapshot shows what is stored: many names of an old file do not
-  /// hide new data.
+  /// Without a state file, the last snapshot shows which data is stored: many names of an old file
+  /// do not hide new data.
   @Test func newDataIsFoundBesideManyNamesOfAFile() throws {
     let fixture = try makeFixture()
     try expectNewIsFound(in: fixture)
@@ -128,7 +128,7 @@ import Testing
     _ = try fixture.backup(keeping: "third") { $0.keepFree = 0 }
   }
 
-  /// Nor do holes, which count in the totals of a snapshot but are never stored.
+  /// Neither do holes, which count in the totals of a snapshot but are never stored.
   @Test func newDataIsFoundBesideHoles() throws {
     let fixture = try makeFixture()
     try Directory.open(path: fixture.directory.path("tree")).create("sparse").truncate(to: 1 << 30)

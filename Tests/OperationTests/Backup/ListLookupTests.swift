@@ -7,14 +7,14 @@ import Testing
 @testable import ArchiveStore
 @testable import Backup
 
-/// Unchanged large files after a prune: their blobs are looked up, and the lists of these blobs
-/// come from the state.
+/// Unchanged large files after a prune: their blobs are looked up, and the lists of these blobs are
+/// read from the state file.
 @Suite(.spreadScans) struct ListLookupTests {
   private let fixture: Fixture
   private let storage: WatchedStorage
   private let repository: Repository
 
-  /// Files whose pieces are in lists: they have more than an entry can hold.
+  /// Files with more pieces than an entry can hold, so that their pieces are in lists.
   init() throws {
     fixture = try Fixture(inMemory: true)
     storage = WatchedStorage(fixture.repository.storage)
@@ -30,7 +30,8 @@ import Testing
     }
   }
 
-  /// Backs up. Returns the files that were read and the packs from which something was read.
+  /// Backs up. Returns the number of files that were read, the packs that were read from, and the
+  /// report.
   private func backUp() throws -> (opened: UInt64, loads: [String], report: BackupReport) {
     storage.state.withLock { $0.events = [] }
     let report = try fixture.backup(to: repository, keeping: "cache")
@@ -46,7 +47,7 @@ import Testing
     try #require(content.level > 0, "the file has no list")
   }
 
-  /// Stores a condemned object, of a pack that does not exist.
+  /// Stores a list of condemned packs with a pack that does not exist.
   private func condemn() throws {
     let bytes = CondemnedObject(packs: [Blake2b.hash([1])]).encode()
     let name = "\(Blake2b.hash(bytes).hex).json"
@@ -86,7 +87,8 @@ import Testing
     }
   }
 
-  /// A record of lists that was damaged costs a read from the repository, and nothing else.
+  /// If the record of lists is damaged, the lists are read from the repository, with no other
+  /// effect.
   @Test func damagedRecordsOfListsAreReadFromTheRepository() throws {
     let first = try backUp().report
     try requireLists(first)
@@ -108,7 +110,7 @@ import Testing
     #expect(again.report.snapshot?.snapshot.tree == tree)
   }
 
-  /// The lists of files are kept when the state is rewritten without its unused records.
+  /// The lists of files are kept when the state file is rewritten without its unused records.
   @Test func listsSurviveARewriteOfTheState() throws {
     let fixture = try StateFixture()
     let inner = (1...2).map { number in

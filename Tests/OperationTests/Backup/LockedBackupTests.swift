@@ -11,8 +11,8 @@ import Testing
 @testable import Backup
 @testable import DeviceScan
 
-/// Backups of a locked device: files that data protection makes unreadable wait, with the version
-/// of the last snapshot (docs/data-protection.md).
+/// Backups of a locked device: for files that data protection makes unreadable, the version of the
+/// last snapshot is kept (docs/data-protection.md).
 @Suite(.spreadScans) struct LockedBackupTests {
   @Test func protectedFilesKeepTheirLastVersion() throws {
     let fixture = try LockedFixture()
@@ -70,7 +70,7 @@ import Testing
     let locked = try fixture.backup(locked: true, cache: "lost")
     #expect(locked.waiting.count == 1 && locked.opened == 0)
     #expect(try fixture.contents(locked) == ["secret": "x"])
-    // The version survives several locked runs.
+    // The version is kept over several locked runs.
     try fixture.write("y", "secret", "1")
     _ = try fixture.backup(locked: true)
     #expect(try fixture.contents(fixture.backup(locked: true)) == ["secret": "x"])
@@ -94,7 +94,7 @@ import Testing
     try fixture.writeDatabase("pages 1", log: "log 1", at: "db", "1")
     try fixture.writeDatabase("pages 1", log: nil, at: "other", "1")
     _ = try fixture.backup()
-    // The log alone changes, and is not protected itself; the other database gets a log.
+    // Only the log changes, and is not protected itself; the other database gets a log.
     try fixture.write("log 2, longer", "db-wal")
     try fixture.writeDatabase("pages 2", log: "log 2", at: "other", "2")
     let locked = try fixture.backup(locked: true)
@@ -124,7 +124,7 @@ import Testing
     try fixture.tree().createHardLink("b", to: "a", in: fixture.tree())
     let rules = "{id: s, match: b, protection: complete}"
     _ = try fixture.backup(rules: rules)
-    // The names part: each keeps its last content.
+    // The names become separate files: each keeps its last content.
     try fixture.tree().remove("a")
     try fixture.write("two", "a")
     try fixture.tree().createHardLink("c", to: "a", in: fixture.tree())
@@ -189,10 +189,10 @@ import Testing
   }
 }
 
-/// Runs of a locked device in random order, and with failures.
+/// Runs on a locked device in random order, and with failures.
 @Suite(.spreadScans) struct LockedBackupPropertyTests {
-  /// After a locked and an unlocked run the snapshot equals that of a single unlocked run, and in a
-  /// locked run each unit is of one version.
+  /// After a locked and an unlocked run, the snapshot equals that of a single unlocked run, and in
+  /// a locked run all files of a unit have the same version.
   @Test(arguments: UInt64(1)...UInt64(Sampling.count(6, of: 60)))
   func anUnlockedRunCompletesALockedOne(_ seed: UInt64) throws {
     let fixture = try LockedFixture()
@@ -249,7 +249,7 @@ import Testing
   }
 }
 
-/// A directory whose files state classes of data protection, and its repository.
+/// A directory whose files have data protection classes, and its repository.
 private struct LockedFixture {
   let base: Fixture
 
@@ -257,7 +257,7 @@ private struct LockedFixture {
 
   func tree() throws -> Directory { try base.tree() }
 
-  /// Writes a file, with a class of data protection if one is given.
+  /// Writes a file, with a data protection class if one is given.
   func write(_ text: String, _ path: String, _ protection: String? = nil) throws {
     try base.directory.write(text, at: ByteString("tree/\(path)"))
     guard let protection else { return }
@@ -268,7 +268,7 @@ private struct LockedFixture {
       .set(ProtectionClass.attribute, to: Array(protection.utf8))
   }
 
-  /// Writes a database with its log, of which only the database states a class.
+  /// Writes a database with its log, of which only the database has a class.
   func writeDatabase(
     _ pages: String, log: String?, at path: String, _ protection: String?
   ) throws {
@@ -293,7 +293,7 @@ private struct LockedFixture {
     return try library.compile(PolicyRequest(policy: "test", layout: .folder))
   }
 
-  /// Backs up the tree; `change` is called before.
+  /// Calls `change`, then backs up the tree.
   func backup(
     locked: Bool = false, rules: String? = nil, cache: ByteString = "cache",
     to other: Repository? = nil, change: () throws -> Void = {}
@@ -332,7 +332,7 @@ private struct LockedFixture {
   }
 }
 
-/// Files and databases that change at random.
+/// Files and databases that are changed at random.
 private struct RandomUnits {
   /// A file, or a database with its log.
   struct Unit {

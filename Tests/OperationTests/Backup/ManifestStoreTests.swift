@@ -9,7 +9,7 @@ import Testing
 
 @testable import Backup
 
-/// A copy of a LevelDB store has the files that its manifest names.
+/// A copy of a LevelDB store has the files that its manifest lists.
 @Suite(.spreadScans) struct ManifestStoreTests {
   private let fixture: Fixture
 
@@ -25,7 +25,7 @@ import Testing
     try fixture.directory.write(text, at: ByteString("tree/store/\(name)"))
   }
 
-  /// Scans the tree, long after the store last got a file.
+  /// Scans the tree at a time long after the last file was added to the store.
   private func scan() throws -> DeviceScan {
     try fixture.tree().setModified(Timestamp(seconds: 1_700_000_000, nanoseconds: 5), of: "store")
     return try fixture.scan()
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// A store that writes its log to a table and adds it to the manifest.
+  /// A store that writes its log to a new table and adds the table to the manifest.
   @Test func tablesThatAreNewInTheManifestAreStored() throws {
     let scan = try scan()
     try write("000007.ldb", "table 7")
@@ -51,7 +51,7 @@ import Testing
     try expectWholeStore(fixture.backup(scan))
   }
 
-  /// A store that is opened.
+  /// A store that a program opens, which replaces the manifest.
   @Test func aReplacedManifestIsStoredWithItsFiles() throws {
     let scan = try scan()
     try write("000007.ldb", "table 7")
@@ -63,7 +63,7 @@ import Testing
     try expectWholeStore(fixture.backup(scan))
   }
 
-  /// A store that gets a manifest in the first round of reading.
+  /// A store that gets a new manifest in the first round of reading.
   @Test func aStoreThatRestsIsReadAgain() throws {
     let store = try RestlessStore(fixture)
     var request = fixture.request(keeping: "cache")
@@ -72,7 +72,7 @@ import Testing
     try expectWholeStore(BackupOperation(plan, to: fixture.repository, request).run())
   }
 
-  /// A store that changes in the last round, too, is a warning, unless it was moved as a whole.
+  /// A store that also changes in the last round causes a warning, unless it was moved as a whole.
   @Test func aStoreThatDoesNotRestIsReported() {
     var findings = BackupRun.Findings()
     findings.record(moved: ["folders/tree/moved"], stores: ["folders/tree/moved/a", "folders/b"])
@@ -81,7 +81,7 @@ import Testing
     #expect(findings.unreadable.map(\.path) == ["folders/tree/moved"])
   }
 
-  /// Such a copy is not relied on before data is replaced.
+  /// An operation that replaces data does not rely on such a copy.
   @Test func aCopyOfARestlessStoreIsIncomplete() {
     var findings = BackupRun.Findings()
     findings.record(moved: [], stores: ["folders/b"])
@@ -91,7 +91,7 @@ import Testing
     #expect(report.firstGap?.remark.hasPrefix("its files were replaced") == true)
   }
 
-  /// Nor on one of a database of Realm or LMDB that changed each time it was read.
+  /// Neither does it rely on a copy of a Realm or LMDB database that changed each time it was read.
   @Test(arguments: [false, true]) func aChangingFileIsIncompleteIfItIsADatabase(isMapped: Bool) {
     var findings = BackupRun.Findings()
     findings.recordChanging("folders/b", isMapped: isMapped)
@@ -122,7 +122,7 @@ import Testing
     let paths = Mutex<[Set<ByteString>]>([])
   }
 
-  /// A log that the scan did not find is stored in the next round as well.
+  /// A log that the scan did not find is also stored in the next round.
   @Test(arguments: [false, true])
   func otherContainersAreNotScannedAgainUnlessTheyGotALog(hasNewLog: Bool) throws {
     let scan = try scanApps()
@@ -153,7 +153,7 @@ import Testing
     #expect(try fixture.names("back 0/store") == ["000005.ldb", "CURRENT", "MANIFEST-000004"])
   }
 
-  /// Other directories with a file of such a name are read once.
+  /// Other directories that contain a file of that name are read once.
   @Test func aManifestOfAnotherKindIsAnOrdinaryFile() throws {
     try fixture.directory.write("text", at: "tree/other/MANIFEST-1")
     let scan = try fixture.scan()

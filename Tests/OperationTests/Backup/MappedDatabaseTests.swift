@@ -56,9 +56,9 @@ import Testing
     }
   }
 
-  /// A write to a page that was changed before does not change the modification time, unless the
-  /// first backup has written the page to the disk. By its clock, the file has not been changed for
-  /// an hour, after which the time counts.
+  /// A write to a page that was already modified does not change the modification time, unless the
+  /// first backup has written the page to the disk. According to the backup's clock, the file has
+  /// not been changed for an hour, after which its time is trusted.
   @Test(arguments: Kind.allCases)
   private func aWriteToMappedMemoryAfterReadingShows(_ kind: Kind) throws {
     let fixture = try Fixture()

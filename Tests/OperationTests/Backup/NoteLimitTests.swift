@@ -29,7 +29,7 @@ import Testing
     let left = 40_000 - (notes.count - 2)
     #expect(notes.suffix(2).map(\.note).first?.hasPrefix("7 more in it") == true)
     #expect(notes.last?.note.hasPrefix("\(left) more in it") == true)
-    // `--delete` deletes none of these files, named or not.
+    // `--delete` deletes none of these files, listed or not.
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("text", at: "tree/file")
     var snapshot = try #require(try fixture.backup().snapshot).snapshot
@@ -59,14 +59,14 @@ import Testing
       + [Exclusion(path: "groups/c/Library/Caches", rule: "platform", files: 1, bytes: 9)]
     let kept = NoteLimit.limited(all)
     #expect(kept.count < 32_000 && kept.count > 10_000, "\(kept.count)")
-    // The one nearest to the root is named, though it comes last.
+    // The path nearest to the root is listed, although it comes last.
     #expect(kept.dropLast().last == all.last)
     let sum = try #require(kept.last)
     #expect(sum.path == "folders/tree" && sum.rule == Exclusion.unnamed)
     let unnamed = UInt64(40_001 - (kept.count - 1))
     #expect(sum.files == 2 * unnamed && sum.bytes == 3 * unnamed)
-    // `--delete` deletes none of them. Single files are counted at their container by rule, without
-    // their names.
+    // `--delete` deletes none of them. Single files are counted for their container by rule,
+    // without their names.
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("text", at: "tree/file")
     var snapshot = try #require(try fixture.backup().snapshot).snapshot
@@ -80,8 +80,8 @@ import Testing
     #expect(SparedPaths(snapshot).reasonToSpare("folders/tree/3/inner/cache") == nil)
   }
 
-  /// More notes than a snapshot could hold one by one: the backup succeeds, and the snapshot can be
-  /// read.
+  /// More notes than a snapshot could store one by one: the backup succeeds, and the snapshot can
+  /// be read.
   @Test func aBackupWithTooManyNotesSucceeds() throws {
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("text", at: "tree/file")

@@ -11,7 +11,7 @@ import Testing
 @testable import DeviceScan
 
 /// Rare metadata: flags, inherited access control lists, devices, foreign owners. Each test needs a
-/// file system or privileges that support it, and prints if they are missing.
+/// file system or privileges that support it, and prints a message if they are missing.
 @Suite(.spreadScans) struct OddEntryTests {
   let fixture: Fixture
 
@@ -28,8 +28,7 @@ import Testing
 
   private func skip(_ what: String, _ error: any Error) { print("skipped: \(what): \(error)") }
 
-  /// Sets the flags of entries below a directory; no flags, so that the directory can be removed
-  /// again.
+  /// Sets the flags of entries below a directory; clearing them allows the directory to be removed.
   private func setFlags(_ flags: [(ByteString, UInt32)], below name: ByteString) throws {
     let top = try Directory.open(path: fixture.directory.path(name))
     for (path, flags) in flags { try top.file(path).setFlags(flags) }
@@ -40,7 +39,7 @@ import Testing
     #expect(report.isComplete && report.warnings.isEmpty, "\(what): \(report.warnings)")
     #expect(try fixture.restore(report).isComplete, "\(what)")
     #expect(try fixture.records("back") == fixture.records("tree"), "\(what)")
-    // And into an existing directory.
+    // Then into an existing directory.
     _ = try Directory.make(path: fixture.directory.path("into"))
     try fixture.directory.write("mine", at: "into/mine")
     #expect(try fixture.merge(report, into: "into", .always, deletes: true).isComplete, "\(what)")
@@ -103,7 +102,7 @@ import Testing
     for name in names { try fixture.setTime(top.appending(name), 5) }
   }
 
-  /// Restored entries do not inherit flags of the directory in which a restore works.
+  /// Restored entries do not inherit the flags of the target directory.
   @Test func flagsOfTheTargetAreNotInherited() throws {
     try fixture.directory.write("text", at: "tree/folder/file")
     let report = try fixture.backup()
@@ -203,7 +202,7 @@ import Testing
     #expect(try fixture.names("into") == ["a", "b", "c", "extra"])
   }
 
-  /// btrfs ignores the flag for a file that has content.
+  /// btrfs ignores the flag for a file that already has content.
   @Test func filesWithoutCopyOnWriteAreRestored() throws {
     guard Mount.isPermitted(new: "btrfs") else { return }
     try fixture.directory.directory.removeDirectory("tree")
@@ -280,8 +279,8 @@ import Testing
     try expectBack("a deep path")
   }
 
-  /// Directories that no snapshot can hold are reported, and all others are restored: limited by
-  /// their depth and by the length of their paths; `make test` tests one of the two.
+  /// Directories that no snapshot can contain are reported, and all others are restored. The limit
+  /// is either their depth or the length of their paths; `make test` tests one of the two.
   @Test(arguments: Sampling.some(of: [(1, 4_100, 4_093), (250, 300, 260)], 2, "deep directories"))
   func directoriesThatAreTooDeepAreReported(_ length: Int, _ levels: Int, _ held: Int) throws {
     var directory = try tree()
@@ -318,7 +317,7 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// A mount point that the user asked to enter is stored like any directory, with any number of
+  /// A mount point that the user asked to include is stored like any directory, with any number of
   /// threads.
   @Test(arguments: [1, 4]) func aMountedVolumeIsEnteredOnRequest(workers: Int) throws {
     guard try Mount.isPermitted() else { return }
@@ -356,7 +355,8 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// A store through a mapping updates no time of a file in memory: such files are read each time.
+  /// A store through a mapping does not update the times of a file in memory, so such files are
+  /// read each time.
   @Test(arguments: [VolumeTimes?.none, .exact]) func aFileInMemoryIsReadAgain(times: VolumeTimes?)
     throws
   {

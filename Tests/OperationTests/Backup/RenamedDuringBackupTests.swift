@@ -50,7 +50,7 @@ import Testing
   }
 
   /// A file with two names: the name under which it is read is gone, and so is the directory of the
-  /// other name, whose other entries were read before; the directory above is still in progress.
+  /// other name, whose other entries were already read; the directory above is still in progress.
   @Test func aHardLinkWhoseDirectoryWasRenamedIsStoredUnderItsNewName() throws {
     let (first, later) = try unorderedPair()
     let parent = ByteString("tree").appending(later)
@@ -76,7 +76,7 @@ import Testing
     #expect(try fixture.names(ByteString("back").appending(first)).isEmpty)
   }
 
-  /// Each name of a file is tried before the file counts as removed, however many there are.
+  /// All names of a file are tried before the file counts as removed, however many there are.
   @Test func aFileWithManyNamesMayVanish() throws {
     try fixture.directory.write("content", at: "tree/many/first")
     let many = try fixture.tree().directory("many")
@@ -92,8 +92,8 @@ import Testing
     #expect(try fixture.text("back/project/7") == "file 7")
   }
 
-  /// Two directories in an order in which the scan finds first the one that sorts, and is read,
-  /// later.
+  /// Two directories in an order in which the scan first finds the one that sorts last and is read
+  /// last.
   private func unorderedPair() throws -> (first: ByteString, later: ByteString) {
     let names = (0..<12).map { ByteString("directory \($0)") }
     for name in names { _ = try fixture.tree().makeDirectory(name) }
@@ -141,8 +141,8 @@ import Testing
       ByteString(number == 0 ? "project" : "project-\(number)")
     }
 
-    /// The current time. The thread of the run requests it after the scan of a round; the reading
-    /// threads request it, too.
+    /// The current time. The thread of the run requests it after the scan of a round; the reader
+    /// threads also request it.
     func now() -> Timestamp {
       let time = Timestamp(seconds: Host.now().seconds + 3600)
       guard pthread_equal(thread, pthread_self()) != 0 else { return time }
@@ -171,8 +171,8 @@ import Testing
       try fixture.names(ByteString("back").appending(RestlessDirectory.name(times))).count == 20)
   }
 
-  /// After the third round there is no further attempt: the backup ends, names the missing
-  /// directory, and has everything else.
+  /// After the third round there is no further attempt: the backup ends, reports the missing
+  /// directory, and stores everything else.
   @Test func aDirectoryRenamedInEachRoundIsReportedAsUnreadable() throws {
     let report = try backupRenaming(times: 3)
     #expect(!report.isComplete)

@@ -7,7 +7,7 @@ import Testing
 @testable import Backup
 
 /// After a restart of the machine, which may have been a crash, databases are read although their
-/// times are those that were recorded (docs/state-file.md, "Restarts").
+/// times are unchanged since the recorded ones (docs/state-file.md, "Restarts").
 @Suite(.spreadScans) struct RestartTests {
   private static let first = "0e6c3b0a-52e6-4c63-8f7b-6d8f2a1c9b01"
   private static let second = "9f1d7a52-0b4e-4f0c-a3d6-1c2b3a4d5e02"
@@ -29,7 +29,7 @@ import Testing
     return (report, counters.progress.bytesDone)
   }
 
-  /// The bytes of a database's pages, of which a number tells one from another.
+  /// The bytes of a database's pages, distinguished by a number.
   private func pages(_ number: UInt8, count: Int = 2) -> [UInt8] {
     Self.magic + [UInt8](repeating: number, count: count * 512 - Self.magic.count)
   }
@@ -72,8 +72,8 @@ import Testing
     }
   }
 
-  /// A file that may be a database by its size and is none keeps its stored content, under each of
-  /// its names.
+  /// A file that could be a database by its size but is not one keeps its stored content, under
+  /// each of its names.
   @Test func aRestartReadsNoOtherFile() throws {
     try write([UInt8](repeating: 4, count: 4096), "sub/blocks")
     try write([UInt8](repeating: 5, count: 512), "linked")
@@ -104,8 +104,8 @@ import Testing
         map[600:604] = b"late"
     """
 
-  /// A store through a mapping leaves the times of a file in memory as a crash leaves those of a
-  /// file on a disk.
+  /// A store through a mapping does not change the times of a file in memory, as if a crash had
+  /// lost the new times of a file on a disk.
   @Test(.enabled(if: hasMemory), arguments: ["alone", "sub/logged", "sub/logged-wal"])
   func aWriteThatTheTimesDoNotShowIsStoredAfterARestart(_ name: String) throws {
     try writeAll()
@@ -125,7 +125,7 @@ import Testing
       try stored == fixture.directory.read(path) && Array(stored[600..<604]) == Array("late".utf8))
   }
 
-  /// Without a boot ID that can be relied on each run may be the first one after a crash.
+  /// Without a reliable boot ID, each run may be the first one after a crash.
   @Test(arguments: [
     nil, "", "0e6c3b0a", "00000000-0000-0000-0000-000000000000",
     "0e6c3b0a-52e6-4c63-8f7b-6d8f2a1c9b0x", "0e6c3b0a 52e6 4c63 8f7b 6d8f2a1c9b01",
@@ -148,7 +148,7 @@ import Testing
       try fixture.names(above).first { "\($0)".hasSuffix(".state") })
     var bytes = try fixture.directory.read(above.appending(name))
     for position in [0, 4096] where bytes[position] != 0 {
-      // As a program that does not know the field leaves it.
+      // As a program writes it that does not know the field.
       bytes.replaceSubrange(
         (position + 256)..<(position + 264), with: [UInt8](repeating: 0, count: 8))
       let sum = Blake2b.hash(Array(bytes[position..<(position + 504)])).bytes.prefix(8).reversed()
@@ -161,7 +161,7 @@ import Testing
     #expect(try backup(boot: Self.first).report.opened == 0)
   }
 
-  /// The entries of an interrupted run are of its boot, not of the one in which it is continued.
+  /// The entries of an interrupted run belong to its boot, not to the one in which it is continued.
   @Test(arguments: [true, false])
   func anInterruptedRunIsOfItsBoot(_ isRestarted: Bool) throws {
     try write(pages(1), "a")
@@ -179,7 +179,8 @@ import Testing
     #expect(try backup(boot: boot).report.opened == 0)
   }
 
-  /// A run over a part does not examine the other containers, so their boot remains.
+  /// A run over a part of the device does not examine the other containers, so their boot ID is
+  /// kept.
   @Test func aRunOverAPartKeepsTheBootOfTheOthers() throws {
     let state = try StateFixture()
     let (first, second) = (Boot(Self.first), Boot(Self.second))

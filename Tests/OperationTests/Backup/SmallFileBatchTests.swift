@@ -8,7 +8,7 @@ import Testing
 
 @testable import Backup
 
-/// Small files of several directories, which are stored in batches.
+/// Small files from several directories are stored in batches.
 @Suite(.spreadScans) struct SmallFileBatchTests {
   /// Checks that the restored files equal those of the tree, byte for byte.
   private func expectSame(_ fixture: Fixture, _ directories: [ByteString]) throws {
@@ -26,8 +26,8 @@ import Testing
     }
   }
 
-  /// Tiny, small and larger files in many directories, many of them equal: more than a batch holds,
-  /// in number and in bytes.
+  /// Tiny, small and larger files in many directories, many of them equal: more than fit into a
+  /// batch, in number and in bytes.
   @Test func filesOfManyDirectoriesAreRestored() throws {
     let fixture = try Fixture()
     var random = Seeded(7)
@@ -52,8 +52,8 @@ import Testing
     #expect(again.opened == 0 && again.files == report.files)
   }
 
-  /// The current state of a small file is stored, not that of the scan: larger than a batch, empty,
-  /// a database, a link; and a deleted file does not affect the others.
+  /// The current state of a small file is stored, not the scanned one, if it is now larger than a
+  /// batch, empty, a database or a link. A deleted file does not affect the others.
   @Test func filesChangedAfterTheScanAreStoredAsTheyAre() throws {
     let fixture = try Fixture()
     var random = Seeded(8)
@@ -81,8 +81,8 @@ import Testing
     try expectSame(fixture, ["x"])
   }
 
-  /// A directory that is replaced while its files are read is stored in its new state; files
-  /// already read from the old one do not matter.
+  /// A directory that is replaced while its files are read is stored in its new state, even if
+  /// files of the old one were already read.
   @Test func aDirectoryReplacedDuringTheReadIsStoredAsItIs() throws {
     let fixture = try Fixture()
     for name: ByteString in ["a/1", "a/2", "a/3", "z/1", "z/3"] {

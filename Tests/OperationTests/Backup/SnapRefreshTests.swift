@@ -15,7 +15,7 @@ import Testing
 struct SnapFixture {
   let fixture: Fixture
   static let snap: ByteString = "home/you/snap/editor"
-  /// Long ago, so that no file counts as recent, whatever the machine's speed.
+  /// Long ago, so that no file counts as recently changed, however slow the machine is.
   static let modified = Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_789)
 
   /// Makes revision 41 with some files, all last changed long ago.
@@ -59,7 +59,7 @@ struct SnapFixture {
     try tick()
   }
 
-  /// Waits until new changes get a later time than all earlier ones.
+  /// Waits until changes get a later time than all earlier ones.
   func tick() throws {
     func now() throws -> Timestamp {
       try fixture.directory.write("x", at: "clock")
@@ -80,7 +80,7 @@ struct SnapFixture {
     return BackupPlan.make(DeviceScan.run(device, policy: try Fixture.policy(.snap, patterns)))
   }
 
-  /// Backs up with a clock an hour ahead. Returns also the number of opened files.
+  /// Backs up with a clock that is an hour ahead. Also returns the number of opened files.
   func backup(
     _ patterns: [CommandLinePattern] = [], to repository: Repository? = nil
   ) throws -> (report: BackupReport, opened: Int) {
@@ -162,7 +162,8 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  /// The same size, with the modification time set back: only the change time shows it.
+  /// The size is the same, and the modification time was set back: only the change time shows the
+  /// change.
   @Test func aChangeWithAnOldModificationTimeIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
@@ -172,7 +173,7 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
-  /// The old revision was changed after its last backup, hidden in the same way, and then copied.
+  /// The old revision was changed in the same hidden way after its last backup, and then copied.
   @Test func aHiddenChangeBeforeTheRefreshIsRead() throws {
     _ = try snap.backup()
     try snap.tick()
@@ -204,7 +205,7 @@ struct SnapRefreshTests {
   func aFileThatDiffersFromItsOriginalIsRead(what: String, script: String) throws {
     _ = try snap.backup()
     try snap.copy("41", to: "42")
-    // Changes before the revision came into use count as well, except for an equal copy.
+    // Changes before the revision came into use count as well, except for an identical copy.
     try snap.shell(script)
     try snap.tick()
     try snap.link("42")
@@ -227,7 +228,7 @@ struct SnapRefreshTests {
     try snap.refresh("41", to: "42")
     try snap.shell("rm current")
     let (report, opened) = try snap.backup()
-    // The state file recognizes 41 by its inodes; 42 exists beside it, and is read.
+    // The state file recognizes 41 by its inodes; 42 exists next to it, and is read.
     #expect(opened == 4)
     #expect(report.files == 9)
   }

@@ -5,8 +5,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The space that a backup requires beforehand: that of new data. Changed files may be stored for
-/// the most part, so what they need beyond their growth is only a warning.
+/// A backup checks in advance that there is space for new data. Most of a changed file may already
+/// be stored, so a lack of space for more than its growth is only a warning.
 @Suite(.spreadScans) struct SpaceCheckTests {
   private static let mebibyte = 1 << 20
 
@@ -47,7 +47,7 @@ import Testing
   @Test func aFileThatWasStoredAMomentAgoNeedsNoSpace() throws {
     try fixture.directory.write(bytes(20 * Self.mebibyte), at: "tree/written")
     #expect(try backup(free: 64 * Self.mebibyte).warnings.isEmpty)
-    // It is read again, since it may have changed without a new time.
+    // It is read again, because it may have changed without a new time.
     let again = try backup(free: 1000)
     #expect(again.report.opened == 1 && again.report.storedBytes < 1500)
     #expect(again.warnings.count == 1)
@@ -80,7 +80,7 @@ import Testing
     expectRefusal(free: 5 * Self.mebibyte, "6.0 MiB")
   }
 
-  /// A volume in memory, or one that FUSE provides, may report a size of 0.
+  /// A volume in memory, or a FUSE file system, may report a size of 0.
   @Test func aVolumeWithoutASizeIsNotFull() throws {
     try fixture.directory.write(bytes(2 * Self.mebibyte), at: "tree/new")
     let made = try backup(free: 0, of: 0) { $0.keepFree = 1 << 30 }

@@ -6,7 +6,8 @@ import Testing
 
 @testable import Backup
 
-/// How backups use the state file: no file is read twice, and no old content is mistaken for new.
+/// How backups use the state file: no unchanged file is read twice, and old content is never
+/// mistaken for new.
 @Suite(.spreadScans) struct StateBackupTests {
   let fixture: Fixture
   init() throws { fixture = try Fixture(inMemory: true) }
@@ -26,12 +27,12 @@ import Testing
     return (report, counters.progress.opened)
   }
 
-  /// Opens the repository again, which may have been replaced.
+  /// Opens the repository again, because it may have been replaced.
   private func repository() throws -> Repository {
     try Repository.open(try LocalStorage(path: fixture.directory.path("repo")))
   }
 
-  /// Interrupts a backup after a number of files; they are in no snapshot then.
+  /// Interrupts a backup after a number of files, which are then in no snapshot.
   private func interrupt(afterFiles count: Int = 1) throws {
     let error = #expect(throws: OperationError.self) {
       try backup(stopping: { $0.filesDone >= count })

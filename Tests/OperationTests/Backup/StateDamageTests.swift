@@ -7,7 +7,7 @@ import Testing
 
 @testable import Backup
 
-/// Whatever a state file holds, its entries are either as written or absent.
+/// Whatever damage a state file has, its entries are either as written or absent.
 @Suite(.spreadScans) struct StateDamageTests {
   let fixture: StateFixture
   init() throws { fixture = try StateFixture() }

@@ -121,12 +121,12 @@ import Testing
     expectSame(try inner.known(90), 90)
   }
 
-  /// The list of packs, which the containers of a run share, is written once, also when the file
-  /// is written again.
+  /// The list of packs that the containers of a run share is written once, also when the file is
+  /// rewritten.
   @Test func containersShareTheirListOfPacks() throws {
     let common = Set((0..<60_000).map { Blake2b.hash(Array("\($0)".utf8)) })
     var sizes: [Int] = []
-    // Each run writes a list of 480 kB; the file is written again when it has 4 MiB.
+    // Each run writes a list of 480 kB; the file is rewritten when it has 4 MiB.
     for run: UInt8 in 0..<12 {
       let state = try fixture.open()
       let position = try StateFixture.record(state, 0..<3)
@@ -204,8 +204,8 @@ import Testing
     _ = try directory.known(6)
   }
 
-  /// A state file of an older version is not misread: the run works as without one, and leaves a
-  /// file of this version.
+  /// A state file of an older version is not misread: the run works as if there were none, and
+  /// writes a file of this version.
   @Test func aStateOfAnOlderVersionIsNotUsed() throws {
     try fixture.writeSmall()
     var bytes = try fixture.bytes()

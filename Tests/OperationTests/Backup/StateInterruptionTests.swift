@@ -6,7 +6,7 @@ import Testing
 
 @testable import Backup
 
-/// The next run knows the files that an interrupted run has read.
+/// The next run knows which files an interrupted run has read.
 @Suite(.spreadScans) struct StateInterruptionTests {
   let fixture: StateFixture
   init() throws { fixture = try StateFixture() }
@@ -76,7 +76,7 @@ import Testing
     try fixture.writeSmall()
     do {
       let state = try fixture.open()
-      // 2 was changed and read; 4 was read as recorded in the state, but has changed since.
+      // 2 was changed and read; 4 was read as the state file records it, but has changed since.
       try note(state, root, [0])
       try note(state, root, [2, 4]) { StateFixture.status($0 + 30) }
       try state.checkpoint()

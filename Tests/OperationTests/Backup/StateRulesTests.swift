@@ -60,8 +60,8 @@ import Testing
       !ChangeRules.isStable(status(modified: 401, changed: 401), readAt: read, in: clock))
   }
 
-  /// A store through a mapping updates no times there; the names in a directory cannot change in
-  /// that way.
+  /// On a file system in memory, a store through a mapping updates no times. The names in a
+  /// directory cannot change in that way.
   @Test func noFileInMemoryIsStable() {
     let clock = RunClock(start: Self.start, times: .loose)
     let read = Self.time(1000)
@@ -90,7 +90,8 @@ import Testing
     #expect(clock.reading([.remote, .loose]) == RunClock(start: Self.start, times: .loose))
   }
 
-  /// One call that writes much data updates the times at its beginning, and may take this long.
+  /// A single call that writes much data updates the times at its beginning, and may take this
+  /// long.
   @Test func aLargeFileNeedsALongerDelay() {
     let clock = RunClock(start: Self.start, mappingDelay: 60)
     let read = Self.time(1000)
@@ -175,8 +176,8 @@ import Testing
 
   private static func digest(_ number: UInt8) -> Digest { Blake2b.hash([number]) }
 
-  /// Checks which blobs of an entry are looked up: it is stored if all exist, and not if any is
-  /// missing.
+  /// Checks which blobs of an entry are looked up: it counts as stored if all of them exist, and
+  /// not if any is missing.
   private func expectNeeds(
     _ entry: TreeEntry, _ needed: [BlobID], lists: [Digest: [Piece]] = [:]
   ) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Backup
 
-/// The files of sources that are no longer backed up are removed after a time.
+/// The files of sources that are no longer backed up are eventually removed.
 struct UnusedStateTests {
   let fixture: StateFixture
   init() throws { fixture = try StateFixture() }
@@ -27,7 +27,7 @@ struct UnusedStateTests {
     try Directory.open(path: fixture.directory.path(fixture.above))
   }
 
-  /// Gives the files with these names a modification time some days ago.
+  /// Sets the modification time of files with these names to some days ago.
   private func age(_ names: [ByteString], days: Int64) throws {
     let files = try openFiles()
     for name in names {
@@ -36,7 +36,7 @@ struct UnusedStateTests {
     }
   }
 
-  @Test func statesThatNoRunUsedForLongAreRemoved() throws {
+  @Test func statesUnusedForALongTimeAreRemoved() throws {
     for number: UInt8 in [3, 4, 5] { try run(key(number)) }
     try age([key(3).state, key(3).lock], days: 101)
     try age([key(4).state, key(4).lock], days: 99)
@@ -50,7 +50,7 @@ struct UnusedStateTests {
     #expect(try fixture.open().container("folders/tree") != nil)
   }
 
-  /// A run may last longer than the time.
+  /// A run may last longer than the retention time.
   @Test func theStateOfARunInProgressIsNotRemoved() throws {
     try run(key(3))
     let state = try fixture.open(key: key(3))
@@ -60,7 +60,7 @@ struct UnusedStateTests {
     withExtendedLifetime(state) {}
   }
 
-  /// Files of others, and of the repository, stay, whatever their age.
+  /// Files of other programs, and of the repository, are kept, regardless of their age.
   @Test func otherFilesAreRemovedByTheirNames() throws {
     try run(key(3))
     let files = try openFiles()

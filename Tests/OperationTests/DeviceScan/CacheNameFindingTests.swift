@@ -51,14 +51,14 @@ struct CacheNameFindingTests {
     #expect(support.totals.files == 2 && support.totals.bytes == 15)
   }
 
-  @Test func excludedDataIsNoFinding() throws {
+  @Test func excludedDataIsNotReported() throws {
     let fixture = try Fixture()
     try write(["Library/DiskCache/a": 10, "Library/DiskCache/b": 20], in: fixture)
     #expect(try scan(fixture).cacheNames().map(\.totals.bytes) == [30])
     let part = try scan(fixture, [.exclude("Library/DiskCache/a")])
     #expect(part.cacheNames().map(\.totals.bytes) == [20])
     #expect(try scan(fixture, [.exclude("Library/DiskCache")]).cacheNames().isEmpty)
-    // The platform excludes an invented directory, which is stored nevertheless.
+    // The backups of the platform exclude an unknown directory, but it is stored nevertheless.
     try write(["Invented/Cache/a": 5], in: fixture)
     #expect(try scan(fixture).cacheNames().map(\.path).contains("Invented/Cache"))
   }
@@ -77,7 +77,8 @@ struct CacheNameFindingTests {
     #expect(try found("Documents/Cache/b").isEmpty)
   }
 
-  /// Random trees, scanned with each number of threads, against a search that looks at each file.
+  /// Random trees, scanned with each number of threads, are compared with a search that examines
+  /// each file.
   @Test(arguments: [31, 32, 33] as [UInt64])
   func findingsAreThoseOfAPlainSearch(seed: UInt64) throws {
     let fixture = try Fixture(inMemory: true)

@@ -39,7 +39,7 @@ import Testing
   }
 
   /// Looking up all entries of a wide directory takes n log n steps: less than a second. With n
-  /// steps for each, 2 * 10^10 comparisons would take minutes.
+  /// steps for each entry, 2 * 10^10 comparisons would take minutes.
   @Test(.timeLimit(.minutes(1))) func looksUpEveryEntryOfAWideDirectoryInTime() throws {
     let count = 200_000
     let scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
@@ -49,7 +49,7 @@ import Testing
   }
 }
 
-/// Sets of paths that answer whether a path is at, above or below one of them.
+/// Sets of paths, which find out whether a path is one of them, or above or below one.
 @Suite(.spreadScans) struct PathSetTests {
   @Test func answersLikeAComparisonWithEachPath() {
     var random = Seeded(5)

@@ -9,7 +9,7 @@ import Testing
 @testable import Backup
 @testable import DeviceScan
 
-/// The exclusion marks that scans cache: an unchanged file is not checked for marks again, a
+/// The exclusion marks that scans cache: an unchanged file is not checked for marks again, but a
 /// changed one is.
 @Suite(.spreadScans) struct ExclusionMarkCacheTests {
   private let fixture: Fixture
@@ -40,8 +40,8 @@ import Testing
     try directory.attributes(of: name).set(Self.excluded, to: Array("com.apple.backupd".utf8))
   }
 
-  /// A cache as in a run that begins some seconds from now, with the marks that an earlier scan
-  /// found.
+  /// A cache as in a run that begins some seconds from now, containing the marks that an earlier
+  /// scan found.
   private func memory(
     _ earlier: DeviceScan? = nil, seconds: Int64 = 10, program: String = "test"
   ) throws -> ExclusionMarkCache {
@@ -55,7 +55,7 @@ import Testing
     return ExclusionMarkCache(table, at: RunClock(start: start), by: program)
   }
 
-  /// Scans the device. Returns also how often it read attributes and statuses of entries.
+  /// Scans the device. Also returns how often the scan read attributes and statuses of entries.
   private func scan(
     _ memory: ExclusionMarkCache?, _ patterns: [CommandLinePattern] = []
   ) throws -> (scan: DeviceScan, attributes: Int, statuses: Int) {
@@ -70,7 +70,7 @@ import Testing
     return (scan, attributes, counting(.status).1)
   }
 
-  /// Expects the result of a scan without a cache.
+  /// Expects the same result as a scan without a cache.
   private func expectRight(
     _ scan: DeviceScan, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -86,7 +86,7 @@ import Testing
     #expect(first.scan.selections["Documents/marked"] == .excluded)
     #expect(first.scan.selections["Documents/tagged/file"] == .included)
     #expect(first.attributes > 12)
-    // A directory with a file that may be a mark is checked each time, and so is that file.
+    // A directory with a file that may be a marker is checked each time, and so is that file.
     let second = try scan(memory(first.scan))
     #expect(second.attributes == 1)
     try expectRight(second.scan)

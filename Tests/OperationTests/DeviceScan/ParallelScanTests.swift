@@ -8,7 +8,7 @@ import Testing
 
 @testable import DeviceScan
 
-/// A scan with several threads finds the same as a scan with one.
+/// A scan with several threads finds the same entries as a scan with one.
 @Suite(.spreadScans) struct ParallelScanTests {
   private let fixture: Fixture
 
@@ -96,8 +96,8 @@ import Testing
     #expect(found.isInterrupted)
   }
 
-  /// Jobs that begin far below the root open the directories above them again, but each of them
-  /// then finds as many entries.
+  /// A job that begins far below the root opens the directories above it again, but finds at least
+  /// as many entries.
   @Test func nestedDirectoriesAreOpenedAFewTimes() throws {
     let levels = 3000
     try nest(levels)
@@ -107,7 +107,8 @@ import Testing
     #expect(opens < 4 * levels, "\(opens)")
   }
 
-  /// The directories at which a job begins are reached through those that they have in common.
+  /// The directories at which a job begins are reached through their common ancestors, which are
+  /// opened once.
   @Test func commonDirectoriesOfAJobAreOpenedOnce() throws {
     let (levels, leaves) = (200, 60)
     let last = try nest(levels)
@@ -121,8 +122,8 @@ import Testing
     #expect(opens < leaves * levels / 3, "\(opens)")
   }
 
-  /// In a comb, a job leaves a directory at each level above it. They share the directories above
-  /// them, which no job copies or opens more often than it finds entries.
+  /// In a comb-shaped tree, a job leaves a directory at each level above it. The jobs share these
+  /// ancestors, and no job copies or opens them more often than it finds entries.
   @Test(arguments: [1, 7, ScanOptions.usualShare])
   func aCombIsScannedInProportion(share: Int) throws {
     let count = try makeComb(1500)
@@ -139,7 +140,7 @@ import Testing
     #expect(opens < 4 * count, "\(opens)")
   }
 
-  /// A classifier that forgets its states determines those above a start again.
+  /// A classifier that discards its states computes those above the start of a job again.
   @Test(arguments: [1 << 20, 0]) func theStatesAboveAStartAreThoseOfTheWalk(bytes: Int) throws {
     let policy = try ScanCostTests.policy([
       "{id: caches, in: [folder], match: '**/s/**', class: cache, when: {sibling: Local}}"
@@ -226,8 +227,8 @@ import Testing
       .run(knowing: nil)
   }
 
-  /// Three containers with directories of many widths and depths, with marks, and with a repository
-  /// in one of them.
+  /// Makes three containers with directories of many widths and depths, with marks, and with a
+  /// repository in one of them.
   private func makeTree(seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 1...3 {

@@ -25,8 +25,8 @@ struct RenamedDuringScanTests {
     ScanVariant(share: 1, workers: 2),
   ]
 
-  /// Scans the tree; calls `change` once, after the root was listed and before anything below it is
-  /// entered.
+  /// Scans the tree; calls `change` once, after the root was listed and before any directory below
+  /// it is entered.
   private func scan(
     _ variant: ScanVariant = .usual, _ patterns: [CommandLinePattern] = [],
     changing change: @escaping @Sendable (borrowing Directory) throws -> Void
@@ -78,7 +78,7 @@ struct RenamedDuringScanTests {
     #expect(try fixture.names("back/project.old").count == 20)
   }
 
-  /// When the entries are read, the directory is in its place, but the scan did not list it.
+  /// When the entries are read, the directory is back in its place, but the scan has not listed it.
   @Test(arguments: variants, [true, false])
   func aDirectoryThatIsAwayDuringTheScanIsStored(variant: ScanVariant, hasState: Bool) throws {
     if hasState { _ = try fixture.backup(keeping: "cache") }
@@ -103,7 +103,7 @@ struct RenamedDuringScanTests {
     #expect(try fixture.names("back") == ["archive"])
   }
 
-  /// The policy excludes the directory itself, but not everything in it.
+  /// The policy excludes the directory itself, but not all entries in it.
   @Test(arguments: variants) func aRenamedDirectoryThatIsOnlyAParentIsStored(
     variant: ScanVariant
   ) throws {
@@ -116,8 +116,8 @@ struct RenamedDuringScanTests {
     #expect(try fixture.text("back/cache-2/kept") == "kept")
   }
 
-  /// The status of each entry in turn is missing, as if it were renamed between the listing of its
-  /// name and its examination.
+  /// The status of each entry in turn is missing, as if the entry were renamed between the listing
+  /// of its name and its examination.
   @Test func anEntryRenamedBeforeItIsExaminedIsStored() throws {
     for call in 1...200 {
       let plan = Faults.Plan(failing: [.status], at: call, number: ENOENT)
@@ -143,8 +143,8 @@ struct RenamedDuringScanTests {
     Issue.record("the scan has more calls than expected")
   }
 
-  /// A file that is written beside its target and renamed over it: the scan lists the temporary
-  /// name and finds the file under the other one.
+  /// A file is written under a temporary name and renamed to its target: the scan lists the
+  /// temporary name and finds the file under the other one.
   @Test func aFileFoundUnderItsNewNameNeedsNoSecondScan() throws {
     try fixture.directory.write("note", at: "tree/note")
     var scan = try fixture.scan(options: ScanVariant.usual.applied(to: ScanOptions()))

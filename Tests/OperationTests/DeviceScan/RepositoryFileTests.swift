@@ -34,7 +34,8 @@ import Testing
     #expect(try fixture.backup().files == 1)
   }
 
-  /// Enough files to be listed in several batches, with directories that an earlier batch has.
+  /// The directory has enough files to be listed in several batches, with subdirectories in an
+  /// earlier batch.
   @Test func aRepositoryIsExcludedCompletely() throws {
     let fixture = try Fixture(inMemory: true)
     let made = try Directory.make(path: fixture.directory.path("tree/large"))

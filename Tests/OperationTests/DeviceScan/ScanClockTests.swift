@@ -17,7 +17,8 @@ import Testing
     try fixture.directory.write("file", at: "tree/file")
   }
 
-  /// A second change in the tick of the scan would not show, so the next run reads the entry again.
+  /// A second change in the same tick as the scan would not be detected, so the next run reads the
+  /// entry again.
   @Test func anEntryChangedAsTheScanBeganIsReadAgain() throws {
     let scan = try fixture.scan()
     wait()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import DeviceScan
 
-/// The memory that a scan may take, whatever the tree and the policy are.
+/// The memory that a scan may use, for any tree and policy.
 @Suite(.spreadScans) struct ScanCostTests {
   @Test(arguments: [Layout.coreSimulator, .flatpak, .folder])
   func entriesNeedNoAllocation(layout: Layout) throws {
@@ -24,11 +24,11 @@ import Testing
       try Self.allocations(ofScanning: directory.path(ByteString("\($0)")), layout, policy)
     }
     // Growing arrays are reallocated a few times more, and a busy machine may add allocations in
-    // this thread; one allocation for each further file would be 5,000.
+    // this thread; one allocation per file would be 5,000 more.
     #expect(allocations[1] < allocations[0] + 500, "\(allocations)")
   }
 
-  /// A mark, or a name that a rule looks for, allocates memory when it is first found, and not for
+  /// A mark, or a name that a rule looks for, allocates memory when it is first found, but not for
   /// each of the thousand files that have it.
   @Test func knownMarksNeedNoAllocation() throws {
     guard ac_is_counting() != 0 else { return }

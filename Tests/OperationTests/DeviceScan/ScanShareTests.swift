@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  /// Into a device without the containers: they are created under other names.
+  /// Restores into a device without the containers, which are created under other names.
   @Test(arguments: seeds)
   func restoresIntoADeviceDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try Fixture(inMemory: true)
@@ -78,7 +78,7 @@ import Testing
     #expect(restored.allSatisfy { source[$0.key] == $0.value })
   }
 
-  /// In place, over files that were changed, removed and added.
+  /// Restores in place, over files that were changed, removed and added.
   @Test(arguments: seeds)
   func restoresInPlaceDoNotDependOnTheDivision(seed: UInt64) throws {
     let fixture = try Fixture(inMemory: true)
@@ -99,7 +99,7 @@ import Testing
     }
     let found = try #require(first)
     #expect(Self.differences(changed, found).count > 10)
-    // The content of excluded directories stays as it is now.
+    // The content of excluded directories stays as it is in the device.
     for path in Self.differences(original, found) {
       #expect(found[path] == changed[path], "\(path)")
     }

@@ -74,7 +74,7 @@ import Testing
     #expect(explanation.verdicts == container.entries[marked].verdicts)
   }
 
-  /// A lookup of one path reads the directories on its way, and no other.
+  /// A lookup of one path reads only its parent directories.
   @Test func aLookupOfOnePathReadsOnlyItsParents() throws {
     let fixture = try Fixture()
     for path: ByteString in ["a/b/file", "a/b/deep/er", "a/other/x", "z/y", "ab/x"] {
@@ -87,7 +87,7 @@ import Testing
       Set(selections.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
   }
 
-  /// As for `classify PATH`: with everything below the path.
+  /// As for `classify PATH`: including all entries below the path.
   @Test func aScanOfOnePathReadsItsParentsAndWhatIsBelow() throws {
     let fixture = try Fixture()
     for path: ByteString in ["a/b/file", "a/b/deep/er", "a/other/x", "z/y", "ab/x"] {

@@ -66,7 +66,7 @@ import Testing
     #expect(found.isEmpty, "\(found)")
   }
 
-  /// Another user who runs the same snap has another home.
+  /// The home directory is another one if another user runs the same snap.
   @Test func processesOfAnotherUserDoNotCount() throws {
     let group = [41: "0::\(Self.user)snap.editor.editor-0a1b.scope\n"]
     #expect(try running(group, user: Host.userID + 1).isEmpty)

@@ -52,7 +52,7 @@ import Testing
     #expect(found.first?.file == "/system.slice/web.service")
   }
 
-  /// A user's manager and a container with its own have units of the same names.
+  /// A user's service manager and a container with its own manager have units of the same names.
   @Test func otherGroupsDoNotCount() throws {
     let found = try running([
       41: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/web.service\n",
@@ -63,7 +63,7 @@ import Testing
     #expect(found.isEmpty, "\(found)")
   }
 
-  /// The processes of this system are not those of another one.
+  /// Units of another system do not match the processes of this system.
   @Test func unitsOfAnotherSystemDoNotCount() throws {
     let group = [41: "0::/system.slice/web.service\n"]
     #expect(try running(group, root: fixture.directory.path("system")).isEmpty)

@@ -57,8 +57,8 @@ import Testing
     #expect(try InterruptedOperation.all(on: root).isEmpty)
   }
 
-  /// Operations on several apps stage in one directory. The recovery of one, and the beginning of
-  /// another, keep what an interrupted one needs.
+  /// Operations on several apps stage in one directory. The recovery of one operation, and the
+  /// start of another, keep the files that an interrupted one needs.
   @Test(arguments: [true, false]) func stagedEntriesOfOthersAreKept(_ isOldest: Bool) throws {
     let directory = try Directory.open(path: root)
     if !isOldest { try interrupt(on: subjects[0]) }

@@ -46,7 +46,7 @@ extension JournalRecord {
     #expect(JournalSteps().items.first { _ in true } == nil)
   }
 
-  /// Lines cross the boundaries of the buffers in which the file is read.
+  /// Lines cross the boundaries of the buffers through which the file is read.
   @Test func aJournalOfManyStepsIsReadBack() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 1_800_000_000), subjects: ["apps/a"],

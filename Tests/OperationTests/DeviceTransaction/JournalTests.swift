@@ -111,7 +111,7 @@ import Testing
     try directory.write("old", at: "place/file")
     try directory.write("new", at: "staged/file")
     try directory.write("another", at: "trash/x")
-    // The first half of the step was taken.
+    // The first half of the step was already executed.
     try directory.directory.directory("trash").createHardLink(
       "file", to: "file", in: directory.directory.directory("place"))
     #expect(try locations.runner().apply(JournalStep(path: "file", source: 1, kept: 2)))

@@ -13,8 +13,8 @@ import Testing
 /// Links that another process puts in place of the program's own directories, or of a container's,
 /// are not followed.
 @Suite(.spreadScans) struct LinkedDirectoryTests {
-  /// At each of the last calls of a restore that opens a directory, the new snap's directory is
-  /// replaced by a link: its `current` is never created outside.
+  /// At each of the last calls of a restore that open a directory, the new snap's directory is
+  /// replaced with a link: its `current` link is never created outside.
   @Test func theLinkToANewRevisionIsNotCreatedOutside() throws {
     let fixture = try Fixture()
     try fixture.directory.write("settings", at: "home/snap/reader/7/settings")

@@ -9,12 +9,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A directory that its owner may not write to is made writable while it is moved. In the end each
-/// directory has its old mode, however the operation ends.
+/// A directory that its owner may not write to is made writable while it is moved. However the
+/// operation ends, each directory then has its old mode.
 @Suite(.spreadScans) struct OpenedDirectoryTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
-  /// The calls that create, rename or change modes: for the device to stay unchanged, no other call
-  /// needs to fail.
+  /// The calls that create or rename entries or change modes: no other call needs to fail to keep
+  /// the device unchanged.
   private static let moving: Set<SystemError.Operation> = [.rename, .setMode]
 
   private struct Device {
@@ -113,7 +113,7 @@ import Testing
   /// way, and another recovery succeeds.
   ///
   /// - Parameter isObstructed: whether a conflicting file exists, so that the operation is rolled
-  ///   back.
+  /// back.
   @Test(arguments: [false, true]) func noDirectoryStaysWritable(_ isObstructed: Bool) throws {
     let device = try Device()
     var random = Seeded.fresh("OpenedDirectoryTests")

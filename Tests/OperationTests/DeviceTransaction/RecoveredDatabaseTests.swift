@@ -6,14 +6,14 @@ import Testing
 
 @testable import DeviceTransaction
 
-/// A restore that was interrupted while it replaced a database, and that can no longer be finished:
-/// the recovery rolls the database back, so that it stays with its own log.
+/// The recovery of a restore that was interrupted while it replaced a database, and that can no
+/// longer be finished, rolls the database back, so that it stays with its own log.
 @Suite(.spreadScans) struct RecoveredDatabaseTests {
   private static let older = ["db": "older", "db-wal": "log of older", "db-journal": "of older"]
   private let fixture: Fixture
   private let record: JournalRecord
 
-  /// Interrupted before the first of three steps: the existing log goes to the trash, then the new
+  /// Interrupts before the first of three steps: the existing log goes to the trash, then the new
   /// log and database are put in place; a further file is independent.
   init() throws {
     fixture = try Fixture(inMemory: true)
@@ -39,7 +39,7 @@ import Testing
     record.steps = [
       JournalStep(path: "db-journal", kept: 2, item: 0),
       JournalStep(path: "db-wal", source: 1, kept: 2, item: 0),
-      // It did not exist when the restore was planned, so nothing is kept.
+      // It did not exist when the restore was planned, so no file is kept.
       JournalStep(path: "db", source: 1, item: 0),
       JournalStep(path: "other", source: 1),
     ]
@@ -99,7 +99,8 @@ import Testing
       ])
   }
 
-  /// Only an orphaned journal of a database had to be moved, and was; then the app wrote to it.
+  /// Only an orphaned journal of a database had to be moved, and was moved; then the app wrote to
+  /// the database.
   @Test func aMovedLogIsNotMovedAgain() throws {
     var record = record
     record.steps = [JournalStep(path: "db-journal", kept: 2, item: 0), record.steps[3]]
@@ -127,8 +128,8 @@ import Testing
     #expect(try found() == Self.older)
   }
 
-  /// The name under which a file would be kept is taken: the existing file of that name is not
-  /// restored in its place.
+  /// The name under which a file would be kept is occupied: the file of that name is not restored
+  /// in its place.
   @Test func aFileKeptUnderANumberedNameIsRestored() throws {
     try fixture.directory.write("another one's", at: Self.kept(record).appending("db-wal"))
     let runner = StepRunner(record.roots, isFresh: true)
@@ -152,7 +153,7 @@ import Testing
     #expect(try found() == Self.older)
   }
 
-  /// The journal records that all steps are taken before any staged file is deleted.
+  /// The journal records that all steps were executed before any staged file is deleted.
   @Test func stepsAreSettledBeforeTheStagingIsDeleted() throws {
     let settled = record.settled
     #expect(settled.steps.isEmpty && settled.roots.isEmpty && settled.state == .moving)
@@ -165,7 +166,7 @@ import Testing
   }
 
   /// The same without a conflict: the whole database is restored.
-  @Test(arguments: 0...2) func aDatabaseThatCanBeRestoredIs(_ taken: Int) throws {
+  @Test(arguments: 0...2) func aDatabaseThatCanBeRestoredIsRestored(_ taken: Int) throws {
     var record = record
     record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
@@ -209,7 +210,7 @@ import Testing
     #expect(try trash(record) == Set(Self.older.values))
   }
 
-  /// SQLite deletes a log without its database, and creates both.
+  /// SQLite deletes a log that has no database, and creates both.
   @Test(arguments: 1...3) func aDatabaseThatAProgramCreatedInBetweenIsKept(_ taken: Int) throws {
     let runner = StepRunner(clearing.roots)
     for step in clearing.steps.prefix(taken) { #expect(try runner.apply(step)) }
@@ -228,7 +229,8 @@ import Testing
     #expect(try trash(record).contains("of the program"))
   }
 
-  /// All files of the database have their second names in the trash before one of them leaves.
+  /// All files of the database have their second names in the trash before any of them is moved
+  /// away.
   @Test func aLogThatIsDeletedInBetweenIsInTheTrash() throws {
     let tree = fixture.directory.path("tree")
     // The first step removes the name of the database; a program then deletes the log.
@@ -243,8 +245,8 @@ import Testing
     #expect(try trash(record) == Set(Self.older.values))
   }
 
-  /// A journal of an older version, which left the database at its path: SQLite has written the new
-  /// log into it. The restored database is not put in place without its log.
+  /// In a journal of an older version, which left the database at its path, SQLite has written the
+  /// new log into the database. The restored database is not put in place without its log.
   @Test(arguments: [true, false]) func aLogThatWasUsedBeforeTheRecoveryIsReported(
     isGone: Bool
   ) throws {
@@ -265,7 +267,7 @@ import Testing
     #expect(try fixture.text("tree/other") == "other")
   }
 
-  /// A log that a program wrote beside a file that is still to be replaced.
+  /// A program has written a log next to a file that is still to be replaced.
   @Test func aLogThatAppearsBeforeTheRecoveryKeepsItsDatabase() throws {
     try writeLater("log of the present one", at: "tree/other-wal")
     try fixture.directory.write("present", at: "tree/other")
@@ -277,7 +279,8 @@ import Testing
     #expect(try fixture.text("tree/other-wal") == "log of the present one")
   }
 
-  /// A journal of an older version, which wrote no units, is recovered step by step.
+  /// A journal of an older version, which does not group steps into units, is recovered step by
+  /// step.
   @Test func aJournalWithoutUnitsIsTakenStepByStep() throws {
     let steps = record.steps.map { JournalStep(path: $0.path, source: $0.source, kept: $0.kept) }
     #expect(JournalSteps(steps).items.map(\.count) == [1, 1, 1, 1])

@@ -67,8 +67,8 @@ import Testing
     #expect(try fixture.names("victim") == ["thesis.txt"])
   }
 
-  /// An operation read before the apps were locked may be recovered by then, and its paths used for
-  /// something else.
+  /// Another process may recover an operation after it was read and before the apps are locked, and
+  /// its paths may then be used for other files.
   @Test func anOperationThatAnotherProcessRecoveredIsNotRepeated() throws {
     let tree = fixture.directory.path("tree")
     try write(
@@ -144,7 +144,7 @@ import Testing
     try Directory.open(path: path).status().permissions
   }
 
-  /// With the mode of the record, 0777, every user could write there.
+  /// With the recorded mode, 0777, every user could write there.
   @Test(arguments: [[], ["x", "y"]]) func aRecordOfADirectoryOutsideOfTheDeviceChangesNoMode(
     _ others: [ByteString]
   ) throws {
@@ -175,7 +175,8 @@ import Testing
     #expect(try mode(of: own) == 0o777)
   }
 
-  /// Root accepts the records of the device's owner, who may name directories of other users there.
+  /// Root accepts the records of the device's owner, but they may name directories of other users
+  /// in the device.
   @Test(.enabled(if: Host.userID == 0))
   func aRecordOfADirectoryOfAnotherUserChangesNoMode() throws {
     let (tree, own) = (fixture.directory.path("tree"), fixture.directory.path("tree/own"))
@@ -208,7 +209,7 @@ import Testing
     #expect(plan.hasFired && error?.code == .notTrusted, "\(error as Any)")
   }
 
-  /// The home directory of a device was found at a path without links, and is not searched again.
+  /// The home directory of a device was found at a path without links, and is not looked up again.
   @Test func aLinkInPlaceOfAHomeDirectoryIsNotFollowed() throws {
     let (home, victim) = (fixture.directory.path("home"), fixture.directory.path("victim"))
     _ = try Directory.make(path: home.appending("Library/Containers"))
@@ -250,8 +251,8 @@ import Testing
     #expect(try fixture.text("tree/.bashrc") == "evil")
   }
 
-  /// 430,000 steps have more JSON values than the reader of a single document accepts, and so have
-  /// 1,000 with a smaller limit.
+  /// 430,000 steps have more JSON values than the reader of a single document accepts, as do 1,000
+  /// steps with a smaller limit.
   @Test func aJournalOfManyStepsIsRead() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
@@ -273,7 +274,7 @@ import Testing
     }
   }
 
-  /// A line is not read into memory as a whole, however long it is.
+  /// A line is never read into memory as a whole if it is too long.
   @Test func aStepWithAnEndlessLineIsRefused() throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
@@ -288,7 +289,7 @@ import Testing
       text += lines[1]
       #expect((JournalRecord(reading: text) != nil) == isRead, "\(count)")
     }
-    // The rest of such a file is not read.
+    // The remainder of such a file is not read.
     let directory = try TemporaryDirectory("journal", inMemory: true)
     var endless = Array(lines[0])
     endless += [UInt8(ascii: "\n")]

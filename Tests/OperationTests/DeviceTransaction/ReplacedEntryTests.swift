@@ -4,7 +4,7 @@ import Testing
 
 @testable import DeviceTransaction
 
-/// Another program puts entries in place while a step of a journal is applied.
+/// Another program creates entries at the paths of a journal's step while it is executed.
 struct ReplacedEntryTests {
   private let directory: TemporaryDirectory
   private let step = JournalStep(path: "note", source: 1, kept: 2)
@@ -34,9 +34,9 @@ struct ReplacedEntryTests {
       })
   }
 
-  /// The program replaces the present entry before each examination of a status in turn. Its entry
-  /// is kept, except before the last one: nothing examines the location between that and the
-  /// rename.
+  /// The program replaces the present entry before each status call in turn. Its entry is kept,
+  /// except if it appears after the last call, because nothing examines the path between that call
+  /// and the rename.
   @Test func anEntryThatReplacesThePresentOneIsKept() throws {
     var (survived, lost) = (0, 0)
     for call in 1... {

@@ -15,7 +15,8 @@ struct StagingDirectoryTests {
 
   private static let lost: ByteString = ".sandboxctl-restore-0011223344556677"
 
-  /// Each run removes what others abandoned, but nothing of one that begins or ends meanwhile.
+  /// Each run removes staging directories that others abandoned, but not those of a run that begins
+  /// or ends in the meantime.
   @Test func runsInOneDirectoryDoNotDisturbEachOther() throws {
     let path = temporary.path
     let failures = Mutex<[String]>([])
@@ -56,7 +57,7 @@ struct StagingDirectoryTests {
     #expect(try temporary.directory.names().isEmpty)
   }
 
-  @Test func theDirectoryOfALivingRunStays() throws {
+  @Test func theDirectoryOfARunInProgressStays() throws {
     let living = try StagingDirectory.make(in: temporary.directory)
     try living.tree.create("staged", permissions: 0o600).close()
     try StagingDirectory.removeAbandoned(in: temporary.directory)
@@ -64,16 +65,16 @@ struct StagingDirectoryTests {
     try living.remove()
   }
 
-  /// The program creates nothing before the lock, so that it cannot tell what this is.
+  /// The program creates the lock first, so it cannot know who made a directory without one.
   @Test func aDirectoryWithoutALockStaysUnlessEmpty() throws {
     try temporary.write("text", at: Self.lost.appending("tree/file"))
     try StagingDirectory.removeAbandoned(in: temporary.directory)
     #expect(try temporary.read(Self.lost.appending("tree/file")) == Array("text".utf8))
   }
 
-  /// File systems without owners, or with those of a mount option, refuse the group.
+  /// File systems without owners, or with owners set by a mount option, refuse to set the group.
   @Test(arguments: [EPERM, EACCES, EOPNOTSUPP, ENOSYS])
-  func aRefusedGroupIsNoError(number: Int32) throws {
+  func aRefusedGroupIsNotAnError(number: Int32) throws {
     let plan = Faults.Plan(failing: [.setOwner], at: 1, number: number)
     try Faults.inject(plan) {
       let staging = try StagingDirectory.make(in: temporary.directory)
@@ -84,7 +85,8 @@ struct StagingDirectoryTests {
     #expect(try temporary.directory.names().isEmpty)
   }
 
-  /// No other user may read what is staged; and an error of the disk is none of the owner.
+  /// No other user may read staged files, so a mode that cannot be set is an error; so is an I/O
+  /// error.
   @Test(arguments: [(SystemError.Operation.setMode, EPERM), (.setOwner, EIO)])
   func aDirectoryThatCannotBeClosedIsAnError(
     operation: SystemError.Operation, number: Int32
@@ -96,7 +98,8 @@ struct StagingDirectoryTests {
     #expect(try temporary.directory.names().isEmpty)
   }
 
-  /// NFS and FUSE keep a removed file that is open in its directory: the lock is closed first.
+  /// NFS and FUSE keep a removed file in its directory while it is open, so the lock is closed
+  /// first.
   @Test func aLockThatIsHiddenWhileItIsOpenIsClosed() throws {
     var removals = 0
     for isHidden in [false, true] {

@@ -94,7 +94,7 @@ import Testing
     #expect(found.allSatisfy { $0.count == 1 && (0...1).contains($0[0].totals.files) })
   }
 
-  /// A record may be wrong; only trash directories are removed.
+  /// A record may be wrong; only directories in a trash are removed.
   @Test func aRecordWithAnotherPathRemovesNothing() throws {
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("precious", at: "precious/file")
@@ -114,7 +114,7 @@ import Testing
     #expect(try trash.items().isEmpty)
   }
 
-  /// The path in the record is that of a trash in the device, but a link leads out of it.
+  /// The path in the record is in a trash of the device, but a link in it points outside.
   @Test func aLinkInThePathOfATrashIsNotFollowed() throws {
     let fixture = try Fixture(inMemory: true)
     let id = "20200101T000000-0123abcd"
@@ -130,7 +130,7 @@ import Testing
     #expect(try fixture.text(ByteString("victim/\(id)/file")) == "precious")
   }
 
-  /// The same for automatic removal after a day: of a whole operation, and of a part if other apps
+  /// The same for automatic removal after a day: of a whole operation, or of a part if other apps
   /// have files there.
   @Test(arguments: [[], ["apps/other"]] as [[ByteString]])
   func automaticRemovalFollowsNoLinkInThePathOfATrash(_ others: [ByteString]) throws {
@@ -153,7 +153,7 @@ import Testing
     let left = try restore(fixture, snapshot, at: 0)
     #expect(try fixture.text(thesis) == "precious")
     #expect(left.map(\.id).contains(ByteString(id)), "an item removed in part is still listed")
-    // The directories of a part are removed one by one, as their time has come.
+    // The directories of a part are removed one by one as they become old enough.
     let own = ByteString("tree/.sandboxctl/trash/\(id)/folders/tree")
     if !others.isEmpty { #expect(try fixture.directory.directory.statusIfPresent(own) == nil) }
   }

@@ -36,7 +36,7 @@ struct DamagedFixture {
     let snapshot = try base.backup(keeping: "cache").snapshot
     let pin = ByteString("repo/pins/\(snapshot?.id.hex ?? "")")
     try base.directory.write("", at: pin)
-    // As a prune leaves it that was killed after it removed the packs.
+    // As a prune leaves it that is killed after it has removed the packs.
     _ = try condemn([String(repeating: "0b", count: 32)])
     // As a killed program leaves it.
     for name in ["alive", "unfinished"] {

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 
 /// A program that locks a database as SQLite does in exclusive mode. Without a journal on the disk,
-/// nothing shows whether it is within a transaction.
+/// it is unknown whether it is within a transaction.
 final class DatabaseHolder {
   private let process = Process()
   private let input = Pipe()

@@ -9,7 +9,7 @@ struct RestoreOutcome {
   var error: (any Error)?
 }
 
-/// Restores in which each call fails in turn.
+/// Restores during which each call fails in turn.
 extension FaultFixture {
   /// Restores without failures, and expects a complete restore.
   func restore(_ snapshot: StoredSnapshot, _ request: RestoreRequest) throws {
@@ -19,8 +19,9 @@ extension FaultFixture {
     #expect(report.isComplete, "\(report.failed) \(report.damaged)")
   }
 
-  /// Restores once for each failing call, or for a sample of them, and has each result checked.
-  /// Expects a minimum of failures that end the restore or are reported: `fewest` of all calls.
+  /// Restores once for each failing call, or for a sample of them, and calls a check for each
+  /// result. Expects at least `fewest` failures, of all calls, that end the restore or are
+  /// reported.
   func eachRestore(
     _ kind: FaultKind, _ snapshot: StoredSnapshot, _ request: RestoreRequest,
     fewest: Int, _ check: (RestoreOutcome, String) throws -> Void

@@ -9,8 +9,8 @@ import Testing
 /// A fixture that makes calls fail, with a small tree of entries of all kinds.
 struct FaultFixture {
   let base: Fixture
-  /// The repository's storage, which ignores the listings of further pack directories, which are
-  /// all alike.
+  /// The repository's storage, which does not count the listings of further pack directories,
+  /// because all of them are alike.
   let storage: WatchedStorage
   let repository: Repository
 
@@ -92,10 +92,10 @@ struct FaultKind: CustomStringConvertible, Sendable {
     FaultKind(number: nil, failsRepeatedly: false),
   ]
 
-  /// The minimum number of calls whose failure is not handled: few for the storage.
+  /// The minimum number of calls whose failure cannot be handled: few for the storage.
   var fewest: Int { number == nil ? 5 : 20 }
 
-  /// The distance between two failing calls in a sample: there are few calls of the storage.
+  /// The distance between failing calls in a sample: smaller for the storage, which has few calls.
   var sample: Int { Sampling.wider(number == nil ? 3 : 16) }
 
   var description: String {

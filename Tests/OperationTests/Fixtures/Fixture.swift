@@ -72,8 +72,8 @@ struct Fixture {
   /// Scans and backs up the tree.
   func backup() throws -> BackupReport { try backup(scan()) }
 
-  /// A request with the state of earlier runs, an hour after the last change. The source counts as
-  /// a file system on a disk: in memory no file ever counts as stable.
+  /// A request with the state of earlier runs, an hour after the last change. The source is treated
+  /// as a file system on a disk, because in memory no file counts as stable.
   func request(keeping cache: ByteString) -> BackupRequest {
     var request = BackupRequest(
       program: "test", workers: 2, cache: directory.path(cache),

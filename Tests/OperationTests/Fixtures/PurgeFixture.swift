@@ -31,8 +31,8 @@ struct PurgeFixture {
       .appending(ByteString("0A0A0A0A-0000-4000-8000-00000000000\(app)"))
   }
 
-  /// Writes a file of `kib` KiB at a path in an app's data, `days` days younger than the default
-  /// age, which is the plan's days ahead.
+  /// Writes a file of `kib` KiB at a path in an app's data. It is `days` days younger than the
+  /// default age, which is the number of days that the plan's clock is ahead.
   func put(
     _ path: ByteString, kib: Int = 4, youngerBy days: Int64 = 0, in app: Int = 0
   ) throws {

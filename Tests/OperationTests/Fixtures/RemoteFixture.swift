@@ -6,8 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A repository in a bucket of a store whose requests fail as a test requires, and a tree to back
-/// up.
+/// A repository in a bucket whose requests fail as a test requires, and a tree to back up.
 ///
 /// The repository has three snapshots of different trees, one of which was removed, so that a prune
 /// removes packs and rewrites others. This state is kept, and each step of a sweep begins with it.
@@ -16,7 +15,7 @@ struct RemoteFixture {
   let store: FaultStore
   /// The snapshots that a program has reported as complete, with the entries of their tree.
   private(set) var snapshots: [SnapshotID: [ByteString: TreeRecord]] = [:]
-  /// The limits for repeating a request: short ones by default.
+  /// The limits for retrying a request: short ones by default.
   var retries: RetryPolicy = {
     var retries = RetryPolicy()
     (retries.base, retries.maximum) = (0.001, 0.01)
@@ -43,7 +42,8 @@ struct RemoteFixture {
     try store.save(Self.saved)
   }
 
-  /// A fixture with changes to back up, after a backup of them: the store has its requests.
+  /// A fixture with changes to back up, after one backup of them: the store has recorded its
+  /// requests.
   static func afterBackup() throws -> RemoteFixture {
     let fixture = try RemoteFixture()
     try fixture.change()
@@ -70,13 +70,13 @@ struct RemoteFixture {
     try base.copy("cache", to: "\(cache)")
   }
 
-  /// The last snapshot of the repository.
+  /// The latest snapshot of the repository.
   func latest() throws -> StoredSnapshot {
     let all = try open().snapshots().snapshots
     return try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
   }
 
-  /// A new connection to the bucket as programs have it, with short pauses between attempts.
+  /// A new connection to the bucket as programs use it, with short pauses between attempts.
   func storage() throws -> any Storage {
     var options = S3Storage.Options()
     options.http.proxy = ""
@@ -112,7 +112,7 @@ struct RemoteFixture {
     try base.directory.write(Self.bytes(4), at: "tree/large")
   }
 
-  /// Adds the snapshot of a report to those that have to stay.
+  /// Adds the snapshot of a report to those that must not be lost.
   mutating func note(_ report: BackupReport) throws {
     #expect(report.isComplete)
     snapshots[try #require(report.snapshot).id] = try base.records("tree")
@@ -151,7 +151,7 @@ struct RemoteFixture {
     return listing.snapshots
   }
 
-  /// Checks that an error says what could not be done, on what, why, and what to do.
+  /// Checks that an error states the action, the subject, the reason and the remedy.
   func expectClear(_ error: any Error, _ what: String) {
     #expect(tellsWhatAndWhere(error), "\(what): \(error)")
     let hint = (error as? any ReportableError)?.hint
@@ -161,19 +161,19 @@ struct RemoteFixture {
 
 /// A way in which the requests to a store fail.
 enum RemoteFault: String, CaseIterable, Sendable {
-  /// Errors that pass.
+  /// Temporary errors.
   case failing, busy, limited
-  /// An error that stays.
+  /// A permanent error.
   case denied
-  /// A connection that ends before the request is done, or after it.
+  /// A connection that ends before the request is processed, or after it.
   case dropped, answerLost
-  /// The request is done, and the store answers with an error.
+  /// The request is processed, but the store answers with an error.
   case doneWithError
-  /// An answer that is cut off, or is late.
+  /// An answer that is truncated, or is late.
   case truncated, delayed
-  /// A store that answers with an error from then on, or no longer.
+  /// A store that answers every later request with an error, or does not answer any.
   case alwaysBusy, gone
-  /// Credentials that expire and are read again, or are no longer valid from then on.
+  /// Credentials that expire and are read again, or are no longer valid afterwards.
   case renewed, expired
 
   /// Whether a program repeats the request and succeeds.
@@ -184,7 +184,7 @@ enum RemoteFault: String, CaseIterable, Sendable {
     }
   }
 
-  /// The rule of the store for the request of a number, from 1.
+  /// The rule of the store that applies to a request, by its number from 1.
   func rule(at number: Int) -> String {
     let isRepeated = self == .alwaysBusy || self == .gone || self == .expired
     return #"[{"skip": \#(number - 1), "times": \#(isRepeated ? 0 : 1), \#(effect)}]"#

@@ -4,15 +4,15 @@ import Testing
 
 @testable import DeviceScan
 
-/// How a scan is divided among threads. The small devices of tests would be a single job with the
-/// usual share, so that no results would be merged.
+/// How a scan is divided among threads. With the usual share, the small devices of tests would be a
+/// single job, so that no results would be merged.
 struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
   let share: Int
   let workers: Int
 
   static let usual = ScanVariant(share: 2048, workers: 1)
-  /// A single thread, which makes no jobs, and several with shares of one entry, of a part of a
-  /// directory, of a few directories, and of more than a container has.
+  /// A single thread, which makes no jobs, and several threads with shares of one entry, of a part
+  /// of a directory, of a few directories, and of more than a container has.
   static let all =
     [usual]
     + [1, 7, 50, usual.share].flatMap { share in
@@ -37,7 +37,7 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
 }
 
 /// Runs each test with a share and a number of threads that depend on the test's name, so that a
-/// failure can be repeated; in complete runs also on a seed, which is printed. With
+/// failure can be reproduced; in complete runs they also depend on a seed, which is printed. With
 /// `SANDBOXCTL_TEST_DIVISION=N` all tests have the N-th variant: `make test-divisions` runs them
 /// with each.
 struct SpreadScans: SuiteTrait, TestTrait, TestScoping {

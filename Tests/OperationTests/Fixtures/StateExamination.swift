@@ -24,8 +24,8 @@ enum StateExamination {
     return count
   }
 
-  /// Reads bytes as a record of each kind, without a checksum, which would exclude all damage;
-  /// returns the number of entries in them.
+  /// Reads bytes as a record of each kind, without verifying a checksum, which would refuse all
+  /// damage; returns the number of entries in them.
   static func examineRecord(_ bytes: [UInt8]) -> Int {
     var count = 0
     if let directory = DirectoryRecord.Contents(bytes) {

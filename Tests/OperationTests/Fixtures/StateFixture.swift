@@ -24,7 +24,7 @@ struct StateFixture {
     ByteString("sandboxctl/\(key.repository.hex)/\(key.source.hex)" + suffix)
   }
 
-  /// The directory of these files.
+  /// The directory that contains these files.
   var above: ByteString { ByteString("sandboxctl/\(key.repository.hex)") }
 
   func bytes() throws -> [UInt8] { try directory.read(path(".state")) }
@@ -108,8 +108,8 @@ struct StateFixture {
 }
 
 extension SourceState {
-  /// The recorded entries of a directory: `entry` is its entry in its parent, or that of a
-  /// container's root.
+  /// The recorded entries of a directory. `entry` is the entry of the directory in its parent, or
+  /// that of a container's root.
   func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
     directory(at: entry?.directory, key: key)
   }

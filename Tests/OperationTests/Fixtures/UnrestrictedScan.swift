@@ -5,7 +5,7 @@ import SystemIO
 
 @testable import DeviceScan
 
-// Scans and restores of tests that do not depend on the destination of a backup.
+// Scans and restores for tests that do not depend on the destination of a backup.
 
 extension ScanOptions {
   init(

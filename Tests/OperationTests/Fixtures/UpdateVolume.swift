@@ -3,7 +3,7 @@ import TestSupport
 
 /// A device with one app on its own volume, which can be filled.
 struct UpdateVolume {
-  /// The resource of a volume that is used up.
+  /// The resource of a volume that is exhausted.
   enum Room: CaseIterable { case bytes, files }
 
   let fixture: UpdateFixture
@@ -33,7 +33,7 @@ struct UpdateVolume {
     try fixture.base.copy("phone", to: "older")
   }
 
-  /// Fills the volume, in bytes or in files, so that `count` pages or files remain.
+  /// Fills the volume, in bytes or in files, so that `count` pages or files remain free.
   func fill(_ what: Room, leaving count: Int) throws {
     let phone = try Directory.open(path: fixture.root)
     switch what {

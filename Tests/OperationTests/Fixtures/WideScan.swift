@@ -6,7 +6,7 @@ import Testing
 @testable import DeviceScan
 
 extension ContainerScan {
-  /// A scan of one directory with `count` files, which would take long to scan on a device.
+  /// A scan of one directory with `count` files, which would take a long time on a real device.
   ///
   /// - Parameters:
   ///   - name: the name of each file, by its number.
@@ -34,7 +34,7 @@ extension ContainerScan {
     return scan
   }
 
-  /// A scan of `count` directories with a file each. All of them have the status of the first
+  /// A scan of `count` directories with one file each. All of them have the status of the first
   /// directory of `model` and of the first file in it.
   static func directories(_ count: Int, like model: ContainerScan) throws -> ContainerScan {
     let directory = try #require(model.entries[0].children.first)

@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 
 /// Conditions on the age of files. A database with its log, its journal and its index is deleted
-/// only if the age of each of them permits it: the database's own time says little while its log
-/// has the commits.
+/// only if the age of each of them permits it: the database's own time says little while its
+/// commits are in its log.
 @Suite(.spreadScans) struct PurgeAgeTests {
   private static let caches: ByteString = "Library/Caches"
   private static let old: Int64 = 60
   private static let young: Int64 = 2
 
-  /// The policies that let a purge delete what is older than 30 days, in two ways.
+  /// Policies that let a purge delete files older than 30 days, in two ways.
   private static let overlays = [
     """
     overlay: [coresimulator]
@@ -69,7 +69,7 @@ import Testing
       try fixture.files() == before.subtracting(deleted.map { Self.caches.appending($0) }))
   }
 
-  /// A log whose own age permits it is not deleted without its database.
+  /// A log is not deleted without its database, even if the log's own age permits it.
   @Test(arguments: overlays) func aLogIsKeptWithItsDatabase(_ overlay: String) throws {
     let fixture = try PurgeFixture()
     try write("db", ["": Self.young, "-wal": Self.old, "-journal": Self.old], in: fixture)

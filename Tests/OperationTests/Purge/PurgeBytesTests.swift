@@ -23,7 +23,7 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// The space that the file system reserves for the superuser is not free.
+  /// The space that the file system reserves for the superuser does not count as free.
   private func expectSpaceWithoutPrivileges(_ directory: TemporaryDirectory) throws {
     let reported = try Program.run("stat", ["-f", "-c", "%a %f %S", directory.string + "/volume"])
       .output
@@ -71,7 +71,8 @@ import Testing
     let gained = Int64(try volume.space().available) - Int64(before)
     let slack = Int64(files) * 4096
     #expect(abs(Int64(report.freed) - gained) <= slack, "\(report.freed) \(gained)")
-    // With a wrong count the difference would be far larger, by the links and the holes alone.
+    // If the count were wrong, the difference would be far larger because of the links and holes
+    // alone.
     #expect(report.freed > 2 << 20 && slack < 1 << 20)
     #expect(try documents.status("kept").size == 1 << 20)
     #expect(try caches.isEmpty())

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The cost of a plan for each entry.
+/// The cost of a plan per entry.
 @Suite(.spreadScans) struct PurgeCostTests {
   /// A device with `files` cache files, in directories of a hundred.
   private func makeFixture(files: Int) throws -> PurgeFixture {
@@ -28,8 +28,8 @@ import Testing
 
   @Test func anEntryCostsOneSystemCall() throws {
     let (few, many) = (try makeFixture(files: 200), try makeFixture(files: 1200))
-    // Ten more directories: each is opened, listed to its end, and closed. Threads that share a
-    // scan also open the directories on the way to each.
+    // Ten more directories: each is opened, listed completely, and closed. Threads that share a
+    // scan also open the parent directories of each.
     #expect(try calls(many) - calls(few) < 1000 + 10 * 24)
     let marker = """
       overlay: all

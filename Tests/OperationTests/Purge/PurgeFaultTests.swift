@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Each call of a purge fails once: units are deleted completely or not at all, databases keep
-/// their logs, and no failure is omitted from the report. `make test` tests a sample of the calls.
+/// their logs, and every failure is reported. `make test` tests a sample of the calls.
 @Suite(.spreadScans) struct PurgeFaultTests {
   private static let caches: [ByteString] = [
     "Library/Caches/img.db", "Library/Caches/img.db-wal", "Library/Caches/img.db-shm",
@@ -31,8 +31,8 @@ import Testing
       if left != Self.kept {
         #expect(!report.failed.isEmpty || !report.changed.isEmpty, "call \(call): \(left)")
       }
-      // The next purge, without faults, completes it; the one after it deletes what that purge
-      // rolled back.
+      // The next purge, without faults, completes it; the one after it deletes the entries that the
+      // second one rolled back.
       for _ in 1...2 {
         _ = PurgeOperation(try fixture.plan(), PurgeOptions(sign: { _, _ in nil })).run()
       }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Purge
 
-/// Immutable and append-only files, which nobody can delete. On a disk: a file system in memory
-/// may have no such flags.
+/// Immutable and append-only files, which nobody can delete. The tests use a disk, because a file
+/// system in memory may not support these flags.
 @Suite(.spreadScans) struct PurgeImmutableTests {
   private let fixture: PurgeFixture
 
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  /// Calls `body` while entries have flags; prints that the test is skipped if none can be set.
+  /// Calls `body` while entries have flags; prints that the test is skipped if flags cannot be set.
   private func whileFixed(
     _ entries: [(path: ByteString, flags: UInt32)], _ body: () throws -> Void
   ) throws {
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  /// All immutable files of a unit are named, unless precious data keeps the unit anyway.
+  /// All immutable files of a unit are named, unless precious data protects the unit anyway.
   @Test(arguments: [false, true]) func allImmutableFilesOfAUnitAreNamed(isPrecious: Bool) throws {
     let unit: ByteString = "Library/Caches/web/fsCachedData"
     for name: ByteString in ["1", "2", "3/in", "9"] { try fixture.put(unit.appending(name)) }
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  /// A directory unit is moved to a directory in the container's own before it is deleted.
+  /// A directory unit is moved to the program's directory of the container before it is deleted.
   @Test(arguments: [FileFlags.immutable, FileFlags.append])
   func unitsOfImmutableContainersStay(_ flags: UInt32) throws {
     for path: ByteString in ["Library/Caches/web/fsCachedData/1", "Library/Caches/free"] {
@@ -165,7 +165,7 @@ import Testing
     #expect(report.failed.isEmpty && report.freed >= 256 << 10, "\(report)")
   }
 
-  /// A file in an immutable directory cannot be removed, but truncated.
+  /// A file in an immutable directory cannot be removed, but it can be truncated.
   @Test func filesOfImmutableDirectoriesAreTruncated() throws {
     for path: ByteString in ["Library/Caches/logs/a", "Library/Caches/logs/b"] {
       try fixture.put(path, kib: 64)

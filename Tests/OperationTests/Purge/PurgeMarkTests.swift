@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Marks that affect a purge, like Android's `user.cache_group` and
-/// `user.cache_tombstone`, which a policy names.
+/// Marks that affect a purge, like Android's `user.cache_group` and `user.cache_tombstone`, which a
+/// policy specifies.
 @Suite(.spreadScans) struct PurgeMarkTests {
   private static let android = """
     overlay: [coresimulator]
@@ -58,7 +58,7 @@ import Testing
     #expect(try fixture.directory.read(fixture.data().appending("Documents/stone/g")).count == 4096)
   }
 
-  /// An app that sets both marks on a directory wants its files to stay: the tombstone takes
+  /// An app that sets both marks on a directory wants to keep its files: the tombstone takes
   /// precedence.
   @Test func aTombstoneOverridesAGroup() throws {
     let fixture = try PurgeFixture()
@@ -71,7 +71,7 @@ import Testing
     #expect(try fixture.directory.read(fixture.data().appending("Library/Caches/both/a")).isEmpty)
   }
 
-  /// A user's rule for caches needs no class if the policy below it already classifies them.
+  /// A user's rule for caches needs no class if an underlying policy already classifies them.
   @Test func anOverlayMayRefineCachesWithoutAClass() throws {
     let fixture = try PurgeFixture()
     try fixture.put("Library/Caches/a")

@@ -66,7 +66,7 @@ import Testing
     #expect(try parent.attributes(of: "fixed").value(of: "user.note") == [1])
   }
 
-  /// Even if a goal needs less space than the whole.
+  /// This applies even if the goal needs less space than the whole repository.
   @Test func aRepositoryIsDeletedAsAWhole() throws {
     let fixture = try PurgeFixture()
     let clone: ByteString = "Library/Caches/clone"
@@ -170,7 +170,7 @@ import Testing
     #expect(try caches.status("linked").size == 8 << 10)
   }
 
-  /// A file that vanished after the plan keeps no other file of its directory from being emptied.
+  /// If one file vanishes after the plan, the other files of its directory are still emptied.
   @Test func theOtherFilesOfADirectoryAreTruncatedIfOneIsMissing() throws {
     let fixture = try PurgeFixture()
     let unit: ByteString = "Library/Caches/unit"
@@ -207,8 +207,8 @@ import Testing
     #expect(!all.contains(".sandboxctl"))
   }
 
-  /// Subdirectories that their owner may not change, as in the module cache of Go, do not keep a
-  /// unit.
+  /// Subdirectories that their owner may not write to, as in the module cache of Go, do not prevent
+  /// the deletion of a unit.
   @Test func readOnlyDirectoriesOfAUnitAreDeletedByTheirOwner() throws {
     let fixture = try PurgeFixture()
     let unit: ByteString = "Library/Caches/web/fsCachedData"
@@ -228,8 +228,8 @@ import Testing
     #expect(!all.contains(".sandboxctl"))
   }
 
-  /// Another user's directory in a unit: the deleted part of the unit counts, and the rest is
-  /// reported with what to do.
+  /// Another user's directory in a unit: the deleted part of the unit counts, and the remainder is
+  /// reported with the remedy.
   @Test func directoriesOfOtherUsersInAUnitAreReported() throws {
     guard Host.userID == 0 else { return }
     let fixture = try PurgeFixture()
@@ -253,8 +253,8 @@ import Testing
     #expect(try fixture.files().isEmpty)
   }
 
-  /// A purge that is killed before a replacement directory is in place leaves it empty beside the
-  /// record of its target: the existing entry is unchanged, and nothing of the program stays.
+  /// A purge that is killed before a replacement directory is in place leaves it empty next to the
+  /// record of its target: the existing entry is unchanged, and no file of the program stays.
   @Test func anUnusedReplacementDirectoryIsDeleted() throws {
     let fixture = try filled()
     try fixture.put(".sandboxctl/purge/kept", kib: 1)
@@ -267,7 +267,7 @@ import Testing
       try aside.createDirectory(ByteString(name), permissions: 0o700)
       try aside.createLink(ByteString(name + ".origin"), to: ByteString(origin))
     }
-    // A directory with content is not a replacement, though it cannot be rolled back.
+    // A directory with content is not a replacement directory, even if it cannot be moved back.
     try fixture.put(".sandboxctl/purge/89ab/other.txt", kib: 4)
     try aside.createLink("89ab.origin", to: "Documents/full")
     let report = run(try fixture.plan())
@@ -280,8 +280,8 @@ import Testing
     #expect(try !container.names().contains(".sandboxctl"))
   }
 
-  /// A directory that was moved aside and not checked yet may hold anything: another program may
-  /// have put documents in place of a cache at that moment.
+  /// A directory that was moved aside and not checked yet may contain anything: at that moment,
+  /// another program may have put documents in the place of a cache.
   @Test func filesThatAKilledPurgeDidNotCheckAreRestored() throws {
     let fixture = try filled()
     try fixture.put(".sandboxctl/purge/4567/thesis.txt", kib: 64)
@@ -292,7 +292,7 @@ import Testing
     let aside = try container.directory(".sandboxctl").directory("purge")
     try aside.createLink("4567.origin", to: "Library/Caches/moved")
     try aside.createLink("89ab.origin", to: "Documents/twin")
-    // The app may write there, too, to have a directory moved out of its container.
+    // An app may also write there, to get a directory moved out of its container.
     try aside.createLink("f00d.origin", to: "../escaped")
     // The replacement directory that is still in its place.
     try container.directory("Documents").createDirectory("twin", permissions: 0o755)

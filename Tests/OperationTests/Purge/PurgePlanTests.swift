@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Which units a purge chooses, and in which order.
+/// Which units a purge selects, and in which order.
 @Suite(.spreadScans) struct PurgePlanTests {
   @Test func filesThatBelongTogetherAreAUnit() throws {
     let fixture = try PurgeFixture()
@@ -32,7 +32,7 @@ import Testing
     #expect(plan.chosenPaths.count == 4)
   }
 
-  /// A purge of one app scans its containers only.
+  /// A purge of one app scans only its containers.
   @Test func aPurgeOfOneAppScansNoOther() throws {
     let fixture = try UpdateFixture()
     let other = fixture.base.directory.path(fixture.data).appending(
@@ -55,7 +55,7 @@ import Testing
     #expect(try scanned([]) == own.union(["apps/org.example.two/data"]))
   }
 
-  /// A clock that was wrong does not keep a cache until its date.
+  /// If a wrong clock has set a time in the future, a cache is not kept until then.
   @Test func filesOfTheFutureAreDeletedWithoutAMinimumAge() throws {
     let fixture = try PurgeFixture()
     try fixture.put("Library/Caches/late", youngerBy: 4000)
@@ -63,8 +63,9 @@ import Testing
     #expect(try fixture.plan(.everything, level: .low).chosenPaths.isEmpty)
   }
 
-  /// Nor does the judgement of one entry. Its position is that among the candidates of its app.
-  @Test func aJudgementScansOneAppOnly() throws {
+  /// The decision on one entry does not scan other apps either. Its position is its rank among the
+  /// candidates of its app.
+  @Test func aDecisionOnOneEntryScansOnlyItsApp() throws {
     let fixture = try PurgeFixture()
     for app in 0..<2 {
       for name: ByteString in ["tmp/a", "Library/Caches/b", "Library/Caches/c"] {
@@ -233,7 +234,7 @@ import Testing
     #expect(try fixture.plan().chosenPaths.count == 3)
   }
 
-  /// A program that finds a part of such a directory reports damage.
+  /// If a part of such a directory were deleted, the program that uses it would report damage.
   @Test func repositoriesAndDatabasesOfManyFilesAreUnits() throws {
     let fixture = try PurgeFixture()
     for path: ByteString in [
@@ -268,7 +269,7 @@ import Testing
     #expect(try directories([overlay]) == all.subtracting(["Library/Caches/clone"]))
   }
 
-  /// To empty their files one by one would leave damaged ones.
+  /// Emptying their files one by one would leave damaged databases and repositories.
   @Test func repositoriesAndDatabasesOfManyFilesAreNotEmptied() throws {
     let fixture = try PurgeFixture()
     for path: ByteString in [
@@ -288,7 +289,7 @@ import Testing
 
       """
     let plan = try fixture.plan([overlay])
-    // The rule of a directory unit itself says what is done with all of it.
+    // A rule for the directory unit itself determines the treatment of all its files.
     #expect(
       Set(plan.units.map(plan.inner)) == [
         "Library/Caches/plain/a", "Library/Caches/other", "Library/Caches/whole",

@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A purge never deletes the wrong files, whatever other processes do and whatever exists on the
+/// A purge never deletes the wrong files, regardless of other processes and of the content of the
 /// device.
 @Suite(.spreadScans) struct PurgeSafetyTests {
   private func run(_ plan: PurgePlan) -> PurgeReport {
@@ -22,7 +22,7 @@ import Testing
     }
     let before = try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents"))
     try fixture.directory.write("", at: fixture.data().appending("Library/Caches/w/CACHEDIR.TAG"))
-    // There must be something to swap before the first purge.
+    // There must be a directory to swap before the first purge.
     for path: ByteString in ["a/1", "w/fsCachedData/1"] {
       try fixture.put(ByteString("Library/Caches").appending(path))
     }
@@ -32,11 +32,11 @@ import Testing
     try inner.createLink("f.link", to: "../../../Documents")
     let swapper = try Swapper(caches: data.appending("Library/Caches"), fixture.directory)
     defer { swapper.end() }
-    // On a busy machine all purges might end before the swapper has begun.
+    // On a busy machine, all purges might end before the swapper begins.
     try #require(try swapper.count > 0)
     for round in 0..<200 {
       for name: ByteString in ["1", "2", "deep/3"] {
-        // A directory that is a link at this moment would be written through, so files are made
+        // If the directory is a link at this moment, writing would follow it, so files are created
         // elsewhere.
         try fixture.put(ByteString("staged/a").appending(name))
         try fixture.put(ByteString("staged/f").appending(name))
@@ -58,8 +58,8 @@ import Testing
       try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents")) == before)
   }
 
-  /// A link with which a user moved a directory of caches to another disk stays, and what it leads
-  /// to is not touched. Other links in caches are deleted.
+  /// A link with which a user moved a directory of caches to another disk stays, and its target is
+  /// not changed. Other links in caches are deleted.
   @Test func linksInPlaceOfNamedDirectoriesStay() throws {
     let fixture = try PurgeFixture()
     for path: ByteString in ["Documents/caches/1", "tmp/2"] { try fixture.put(path) }
@@ -124,8 +124,8 @@ import Testing
   @Test func everyPlanHasOnlyCachesAndTemporaryFiles() throws {
     var random = Seeded.fresh()
     var (compiled, deleted) = (0, 0)
-    // A policy in which a later rule always overrides an earlier one is refused: about three in
-    // ten.
+    // A policy in which a later rule always overrides an earlier one is refused: about three in ten
+    // of the generated ones.
     for _ in 0..<200 where compiled < 10 {
       let fixture = try PurgeFixture()
       for _ in 0..<15 { try fixture.put(Self.path(&random), kib: 1) }
@@ -210,7 +210,7 @@ private struct Swapper {
       standardInput: directory.path("swaps"))
   }
 
-  /// The number of swaps; waits for the first.
+  /// The number of swaps; waits for the first one.
   var count: Int {
     get throws {
       for _ in 0..<6000 {

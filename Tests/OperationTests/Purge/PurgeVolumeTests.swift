@@ -20,8 +20,8 @@ import Testing
       Timestamp(seconds: Host.now().seconds - days * 86_400), of: name)
   }
 
-  /// If access times are recorded, a recently created file is young, whatever its modification
-  /// time; otherwise only the modification time counts.
+  /// If access times are recorded, a recently created file counts as young, whatever its
+  /// modification time; otherwise only the modification time counts.
   @Test(.enabled(if: try Mount.isPermitted()), arguments: [("relatime", false), ("noatime", true)])
   func withoutAccessTimesTheModificationTimeCounts(option: String, isOld: Bool) throws {
     let fixture = try PurgeFixture()
@@ -74,7 +74,7 @@ import Testing
     withExtendedLifetime(mounts) {}
   }
 
-  /// A volume in memory, or one that FUSE provides, may report a size of 0.
+  /// A volume in memory, or a FUSE file system, may report a size of 0.
   @Test func aVolumeWithoutASizeIsNotUnderPressure() throws {
     let fixture = try PurgeFixture()
     try fixture.put("Library/Caches/one", kib: 64)
@@ -87,8 +87,8 @@ import Testing
     #expect(report.meetsGoal && report.freed >= 64 << 10 && report.volumes[0].before == nil)
   }
 
-  /// An overlay renames no directory that its lower layer has. Such a unit stays complete, the
-  /// reason is reported, and nothing of the attempt is left.
+  /// An overlay file system cannot rename a directory of its lower layer. Such a unit stays
+  /// complete, the reason is reported, and nothing remains of the attempt.
   @Test(.enabled(if: try Mount.isPermitted())) func directoriesOfALowerLayerStay() throws {
     let directory = try TemporaryDirectory("purge", inMemory: true)
     let volume = try Mount(on: directory.directory, at: directory.path, "volume")
@@ -125,8 +125,8 @@ import Testing
     withExtendedLifetime((overlay, volume)) {}
   }
 
-  /// A directory is moved before it is deleted, for which a full volume has room only once other
-  /// units are deleted.
+  /// A directory is moved before it is deleted; on a full volume, there is space for that only
+  /// after other units are deleted.
   @Test(.enabled(if: try Mount.isPermitted())) func aFullVolumeIsPurgedCompletely() throws {
     let directory = try TemporaryDirectory("purge")
     try directory.directory.createDirectory("volume")
@@ -145,7 +145,7 @@ import Testing
     #expect(try fixture.files().allSatisfy { $0.isWithin("Documents") })
     let names = try Directory.open(path: directory.path(fixture.data())).names()
     #expect(!names.contains(".sandboxctl"), "\(names)")
-    // If nothing makes room, the unit stays and is reported.
+    // If nothing else can be deleted, the unit stays and is reported.
     try fixture.put("Library/Caches/a/fsCachedData/1")
     #expect(throws: SystemError.self) {
       for number in 81...160 { try documents.create(ByteString("\(number)")).close() }
@@ -156,7 +156,7 @@ import Testing
     withExtendedLifetime(volume) {}
   }
 
-  /// A file read between the plan and the deletion is in use.
+  /// A file that is read between the plan and the deletion counts as used.
   @Test func aFileReadMeanwhileIsKept() throws {
     let fixture = try PurgeFixture(inMemory: false)
     guard try Directory.open(path: fixture.directory.path).notesAccess() else {
@@ -168,7 +168,7 @@ import Testing
     ]
     for path in paths {
       try fixture.put(path)
-      // Relatime records a read if there was none since the last change.
+      // With relatime, a read is recorded only if it is the first since the last change.
       _ = try Program.run(
         "touch", ["-d", "2 days ago", "\(fixture.directory.path(fixture.data().appending(path)))"])
     }

@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 
 /// Whole operations on a repository in a bucket, in which each request fails in turn in each way:
-/// nothing is lost, no snapshot is made twice, and an error says what to do. `make test` tests a
+/// no data is lost, no snapshot is made twice, and an error states the remedy. `make test` tests a
 /// sample.
 @Suite(.serialized) struct RemoteFaultTests {
-  @Test func aBackupMayMeetAFaultAtEachRequest() throws {
+  @Test func aFailedRequestOfABackupLosesNothing() throws {
     let original = try RemoteFixture.afterBackup()
     let count = try original.store.requests().count
     #expect(count > 8)
@@ -21,7 +21,7 @@ import Testing
       let outcome = Result { try fixture.backUp(cache) }
       try fixture.store.setRules("[]")
       try check(outcome, of: &fixture, step)
-      // The next backup stores what is missing.
+      // The next backup stores the missing data.
       let known = try fixture.open().snapshots().snapshots.count
       try fixture.note(try fixture.backUp(cache))
       let all = try fixture.expectSound("\(step), next backup")
@@ -45,14 +45,14 @@ import Testing
       #expect(!step.fault.passes, "\(step): \(error)")
       fixture.expectClear(error, "\(step)")
       let listed = try fixture.expectSound("\(step)")
-      // One that is listed is named by the error.
+      // A snapshot that is listed is named by the error.
       let isNamed = "\(error)".contains("it may be listed")
       let most = isNamed ? before + 1 : before
       #expect((before...most).contains(listed.count), "\(step): \(error)")
     }
   }
 
-  @Test func aPruneMayMeetAFaultAtEachRequest() throws {
+  @Test func aFailedRequestOfAPruneLosesNothing() throws {
     let fixture = try RemoteFixture()
     try fixture.store.setRules("[]")
     let all = try RepositoryPrune(fixture.open(), workers: 2).run()
@@ -68,7 +68,7 @@ import Testing
         fixture.expectClear(error, "\(step)")
       }
       try fixture.expectSound("\(step)")
-      // Its lease ends, and the next prune does the rest.
+      // Its lease expires, and the next prune does the remaining work.
       for seconds in [3700.0, 90_000] {
         try fixture.store.advance(by: seconds)
         _ = try RepositoryPrune(fixture.open()).run()
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func aRestoreMayMeetAFaultAtEachRequest() throws {
+  @Test func aFailedRequestOfARestoreLosesNothing() throws {
     let fixture = try RemoteFixture()
     let snapshot = try fixture.latest()
     try fixture.store.setRules("[]")
@@ -95,7 +95,7 @@ import Testing
       case .failure(let error):
         #expect(!step.fault.passes, "\(step): \(error)")
         fixture.expectClear(error, "\(step)")
-        // It is there as a whole or not at all.
+        // The result exists as a whole or not at all.
         #expect(try !fixture.base.directory.directory.names().contains("restored"), "\(step)")
       }
       #expect(try fixture.restored(snapshot) == wanted, "\(step), next restore")

@@ -7,10 +7,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A link to a bucket that drops for ten minutes in the middle of an operation, by a clock that
-/// only the operation's own waiting advances: it continues by itself, and does no request twice.
+/// A connection to a bucket that fails for ten minutes in the middle of an operation, by a virtual
+/// clock that only the waiting of the operation advances: the operation continues by itself, and
+/// repeats no request.
 @Suite(.serialized) struct RemoteOutageTests {
-  /// A link that drops, and is up again after a time by a virtual clock.
+  /// A connection that fails, and works again after a time by the virtual clock.
   private final class Outage: Sendable {
     private struct State {
       var now = 1000.0
@@ -31,7 +32,7 @@ import Testing
       return retries
     }
 
-    /// Lets the link drop after a number of requests, for a time in seconds.
+    /// Lets the connection fail after a number of requests, for a time in seconds.
     func begin(after requests: Int, seconds: Double, isFirstDone: Bool) throws {
       try store.dropLink(after: requests, isFirstDone: isFirstDone)
       state.withLock { ($0.end, $0.lost) = ($0.now + seconds, 0) }
@@ -51,11 +52,11 @@ import Testing
     }
   }
 
-  /// The requests that a store did, and the bytes in both directions.
+  /// The requests that a store processed, and the bytes in both directions.
   private struct Traffic {
     let requests: [String: Int]
     let bytes: Int
-    /// The requests that were the same as an earlier one.
+    /// The number of requests that were the same as an earlier one.
     let repeated: Int
 
     init(_ store: FaultStore) throws {
@@ -68,11 +69,10 @@ import Testing
 
     var count: Int { requests.values.reduce(0, +) }
 
-    /// Checks that nothing was done that an operation without an interruption does not do.
+    /// Checks that the operation did nothing that it does not do without an interruption.
     ///
-    /// - Parameters:
-    ///   - isRepeated: whether one request was done although its answer was lost.
-    ///   - merged: the requests that several threads send as one or as two, as they happen to meet.
+    /// - Parameters: - isRepeated: whether one request was processed although its answer was lost.
+    /// - merged: the requests that several threads send as one or as two, depending on timing.
     func expectNoMore(
       than whole: Traffic, isRepeated: Bool, merged: Int = 0, _ what: String
     ) {
@@ -88,14 +88,15 @@ import Testing
     }
   }
 
-  /// The places of the interruption: of all requests, or the first, one in the middle and the last.
+  /// The requests at which the connection fails: all of them, or the first, one in the middle and
+  /// the last.
   private static func places(_ count: Int) -> [Int] {
     Sampling.isWhole ? Array(1..<count) : [1, count / 2, count - 1]
   }
 
   private static let minutes = 600.0
 
-  @Test(arguments: [false, true]) func aBackupWaitsForALink(isFirstDone: Bool) throws {
+  @Test(arguments: [false, true]) func aBackupWaitsForTheConnection(isFirstDone: Bool) throws {
     let original = try RemoteFixture.afterBackup()
     let whole = try Traffic(original.store)
     for place in Self.places(whole.count) {
@@ -106,7 +107,7 @@ import Testing
       fixture.retries = outage.retries
       try outage.begin(after: place, seconds: Self.minutes, isFirstDone: isFirstDone)
       try fixture.note(try fixture.backUp(cache))
-      // Pauses of at most 15 seconds.
+      // The pauses are at most 15 seconds.
       #expect(outage.lost >= 40, "\(place): \(outage.lost)")
       try Traffic(fixture.store).expectNoMore(than: whole, isRepeated: isFirstDone, "\(place)")
       let before = original.snapshots.count
@@ -115,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func aRestoreAndAPruneWaitForALink() throws {
+  @Test func aRestoreAndAPruneWaitForTheConnection() throws {
     let original = try RemoteFixture()
     let snapshot = try original.latest()
     let operations: [(String, merged: Int, (RemoteFixture) throws -> Void)] = [

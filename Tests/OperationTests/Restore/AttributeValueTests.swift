@@ -8,7 +8,7 @@ import Testing
 
 /// Extended attributes whose values are blobs.
 struct AttributeValueTests {
-  /// Neither reads a frame again that was decoded for the contents, nor one frame for each value.
+  /// Reading values neither decodes a frame of the contents again, nor one frame for each value.
   @Test func valuesComeWithTheContentsOfFiles() throws {
     let fixture = try Fixture()
     var random = Seeded(5)
@@ -30,8 +30,8 @@ struct AttributeValueTests {
     #expect(try fixture.records("restored") == fixture.records("tree"))
   }
 
-  /// The kernel refuses codes that belong to another inode, or they make a file unusable later; it
-  /// computes hashes itself. Signatures are data.
+  /// The kernel refuses authentication codes that belong to another inode, or they later make the
+  /// file unusable; it computes hashes itself. Signatures are data.
   @Test func hashesOfTheKernelAreNotRestored() throws {
     let fixture = try Fixture()
     let values: [(name: ByteString, evm: [UInt8], ima: [UInt8])] = [
@@ -55,21 +55,21 @@ struct AttributeValueTests {
     #expect(try into.attributes(of: "computed").value(of: "security.evm") == nil)
     #expect(try into.attributes(of: "signed").value(of: "security.evm") == [5, 2, 4])
     #expect(try into.attributes(of: "signed").value(of: "security.ima") == [3, 2, 4])
-    // The kernel's own values are no differences, and stay.
+    // Values set by the kernel do not count as differences, and stay.
     try into.attributes(of: "computed").set("security.evm", to: [2, 8, 8])
     try into.attributes(of: "computed").set("security.ima", to: [4, 4, 8])
     let identity = try into.status("computed").identity
     #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
     #expect(try into.status("computed").identity == identity)
     #expect(try into.attributes(of: "computed").value(of: "security.evm") == [2, 8, 8])
-    // Another signature is a difference.
+    // A different signature is a difference.
     try into.attributes(of: "signed").set("security.ima", to: [3, 2, 5])
     #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
     #expect(try into.attributes(of: "signed").value(of: "security.ima") == [3, 2, 4])
   }
 
-  /// With an ACL the bits of the group are its mask: here what one other user may do.
-  @Test func aGroupGetsNothingOfAnACLThatCannotBeSet() throws {
+  /// With an ACL, the group bits of the mode are its mask: here the permissions of another user.
+  @Test func aGroupGetsNoPermissionsOfAnACLThatCannotBeSet() throws {
     let fixture = try Fixture()
     try fixture.directory.write("private", at: "tree/folder/file")
     let list: [UInt8] = [
@@ -93,7 +93,7 @@ struct AttributeValueTests {
     let back = try Directory.open(path: fixture.directory.path("back/folder"))
     #expect(try back.status("file").permissions == 0o710)
     #expect(try back.status().permissions == 0o710)
-    // Where the ACL is set, its mask is.
+    // If the ACL is set, the mask is also set.
     #expect(try fixture.restore(report, to: "whole").isComplete)
     #expect(try fixture.records("whole") == fixture.records("tree"))
   }

@@ -7,7 +7,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases that are not restored, or not completely, into a directory with other databases of the
+/// Databases that are not restored, or only in part, into a directory with other databases of the
 /// same names: none of their files is restored, and the existing ones stay with their logs.
 @Suite(.spreadScans) struct BrokenDatabaseTests {
   private static let later: [ByteString: String] = [
@@ -94,7 +94,7 @@ import Testing
     #expect(try fixture.names("into") == ["db"])
   }
 
-  /// A restore that is stopped before it replaces the log replaces neither the log nor the
+  /// A restore that is interrupted before it replaces the log replaces neither the log nor the
   /// database.
   @Test func aRestoreDoesNotStopBetweenALogAndItsDatabase() throws {
     try fixture.directory.write("log of stored", at: "tree/db-wal")
@@ -134,7 +134,7 @@ import Testing
     #expect(try fixture.directory.read("back/db") == fixture.directory.read("tree/db"))
   }
 
-  /// A log that is blocked blocks its database, and the other way round.
+  /// If a log cannot be restored, its database is not restored either, and vice versa.
   @Test(arguments: ["db", "db-wal"]) func aBlockedDatabaseIsNotRestoredInPart(
     _ blocked: String
   ) throws {
@@ -162,7 +162,7 @@ import Testing
     #expect(try fixture.names("into/db-wal") == ["mine"])
   }
 
-  /// A file that looks like the log of a log is an ordinary file, in a backup and in a restore.
+  /// A file that looks like the log of a log is an ordinary file for a backup and for a restore.
   @Test func aLogOfALogIsAnOrdinaryFile() throws {
     for name in ["db-wal", "db-wal-wal", "db-wal-wal-journal", "db-journal-wal"] {
       try fixture.directory.write("stored \(name)", at: ByteString("tree/\(name)"))
@@ -191,11 +191,11 @@ import Testing
     let merged = try fixture.merge(try fixture.backup(), into: "into", .never)
     #expect(try fixture.names("into/aa") == ["db-wal"])
     #expect(merged.failed.map(\.path).sorted() == ["aa/db", "aa/twin"])
-    // The next name of the file gets the content itself.
+    // The next name of the file gets the content.
     #expect(try fixture.text("into/zone/twin") == "stored aa/db")
   }
 
-  /// Files that would be deleted with a database stay if the database stays, and are reported.
+  /// Files that are to be deleted with a database stay if the database stays, and are reported.
   @Test func filesThatAreNotDeletedAreReported() throws {
     let report = try fixture.backup()
     for pack in try dataPacks() { try fixture.repository.storage.remove(pack) }
@@ -210,7 +210,7 @@ import Testing
     #expect(try fixture.names("into") == ["db"])
   }
 
-  /// A log whose database is not in the snapshot is not restored beside an existing database.
+  /// A log whose database is not in the snapshot is not restored next to an existing database.
   @Test func aLogIsNotRestoredBesideAnotherDatabase() throws {
     try fixture.directory.write("log of stored", at: "tree/db-wal")
     try Directory.open(path: fixture.directory.path("tree")).remove("db")
@@ -224,7 +224,7 @@ import Testing
     #expect(try fixture.text("other/db-wal") == "log of stored")
   }
 
-  /// A file that is not a database has neither log nor journal, whatever files are beside it.
+  /// A file that is not a database has neither a log nor a journal, whatever files are next to it.
   @Test func anOrdinaryFileHasNoJournal() throws {
     try fixture.directory.write("stored trip", at: "tree/trip")
     for name in ["trip", "trip-journal", "trip-shm"] {
@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  /// An encrypted database begins like no database. The journal of another state would be rolled
+  /// An encrypted database has no recognizable header. The journal of another state would be rolled
   /// back into the restored file.
   @Test func anEncryptedDatabaseIsNotRestoredBesideAnotherJournal() throws {
     let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
@@ -256,7 +256,7 @@ import Testing
     #expect(names.contains { "\($0)".hasPrefix("secret-journal.before-restore-") })
   }
 
-  /// A log that is restored by itself is not restored beside another state of its database.
+  /// A log that is restored by itself is not restored next to another state of its database.
   @Test func aLogAloneIsNotRestoredBesideADatabase() throws {
     try fixture.directory.write("log of stored", at: "tree/db-wal")
     let report = try fixture.backup()
@@ -313,7 +313,7 @@ import Testing
     #expect(try fixture.text(ByteString("into").appending(log)) == Self.later["db-wal"])
   }
 
-  /// A database with a hard link, in a directory that was handled before, to a database that cannot
+  /// A database has a hard link, in a directory that was restored before, to a database that cannot
   /// be restored.
   @Test func aUnitHardLinkedToASkippedDatabaseIsSkipped() throws {
     for name in ["aa", "aa-wal", "sub/x-wal"] as [ByteString] {
@@ -360,7 +360,7 @@ import Testing
     #expect(try fixture.names("into").count == 5)
   }
 
-  /// A restore that only moves a log away is not idle.
+  /// A restore that only moves a log away still counts as having work to do.
   @Test func aPlanWithOnlyAnOrphanedLogIsNotIdle() throws {
     let report = try fixture.backup()
     _ = try fixture.merge(report, into: "into", .always)
@@ -369,7 +369,8 @@ import Testing
     #expect(try !fixture.plan(report, into: "into", .ifChanged).isIdle)
   }
 
-  /// If nothing is damaged, both are restored, and the existing files are replaced.
+  /// If nothing is damaged, the database and its log are restored, and the existing files are
+  /// replaced.
   @Test func aDatabaseIsRestoredWithItsLog() throws {
     try fixture.directory.write("log of stored", at: "tree/db-wal")
     let merged = try fixture.merge(try fixture.backup(), into: "into", .always, deletes: true)

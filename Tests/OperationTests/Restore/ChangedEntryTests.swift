@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Writes the present state of the target: files that differ from the stored ones.
+  /// Writes the current state of the target: files that differ from the stored ones.
   private func writePresent() throws {
     for (number, name) in ["a", "b", "folder/c"].enumerated() {
       try fixture.directory.write("present", at: ByteString("into/\(name)"))
@@ -62,8 +62,9 @@ import Testing
     #expect(try fixture.text("into/a") == "stored")
   }
 
-  /// The names of a hard-linked file, and files that only got other permissions, are the same.
-  @Test func whatARestoreChangesItselfIsNoChange() throws {
+  /// The names of a hard-linked file, and files of which only the permissions changed, count as
+  /// unchanged.
+  @Test func changesByTheRestoreItselfAreIgnored() throws {
     let report = try fixture.backup()
     try fixture.directory.write("present", at: "into/a")
     let into = try Directory.open(path: fixture.directory.path("into"))
@@ -129,7 +130,7 @@ import Testing
   }
 
   /// In WAL mode a commit changes only the log, which appears or grows after the plan. Both files
-  /// are kept, also the log that would be deleted.
+  /// are kept, including a log that would have been deleted.
   @Test(arguments: [nil, "present"], [false, true])
   func commitsAfterThePlanAreKept(_ log: String?, deletes: Bool) throws {
     let report = try storeDatabase(besides: "into", log: log)
@@ -142,13 +143,13 @@ import Testing
     #expect(try fixture.names("into") == ["a", "b", "d", "d-wal", "folder"])
     #expect(try fixture.text("into/d").hasSuffix("present state"))
     #expect(try fixture.text("into/d-wal") == "committed since")
-    // The same restore decides by the new state.
+    // The same restore decides again by the new state.
     #expect(try fixture.merge(report, into: "into", .ifChanged, deletes: deletes).isComplete)
     #expect(try fixture.text("into/d").hasSuffix("stored"))
     #expect(try !fixture.names("into").contains("d-wal"))
   }
 
-  /// If everything is replaced, the new log does not stay beside the restored database.
+  /// If everything is replaced, the new log does not stay next to the restored database.
   @Test func overwriteAlwaysMovesANewLogAway() throws {
     let report = try storeDatabase(besides: "into", log: nil)
     let plan = try fixture.plan(report, into: "into", .always)
@@ -160,7 +161,8 @@ import Testing
     #expect(names.count == 1 && names.first != "d-wal", "\(names)")
   }
 
-  /// The log is as stored at the plan, so only the database would be replaced; or the reverse.
+  /// At the time of the plan the log is as stored, so only the database would be replaced; or vice
+  /// versa.
   @Test(arguments: [("d", "d-wal"), ("d-wal", "d")])
   func aDatabaseIsKeptIfItsUnchangedFileChanges(_ differs: String, _ same: String) throws {
     try fixture.directory.write(Self.magic + "stored", at: "tree/d")
@@ -192,8 +194,8 @@ import Testing
     #expect(try fixture.text(kept.appending("d")).hasSuffix("present state"))
   }
 
-  /// A log appears before each examination of a status in turn, while the database is still there:
-  /// both are kept. In the moment before the rename, nothing examines the log.
+  /// A log appears before each status call in turn, while the database is still in place: both are
+  /// kept, except that nothing examines the log between the last call and the rename.
   @Test func aLogThatAppearsBeforeTheRenameIsFound() throws {
     let stored = try #require(try storeDatabase(besides: "tree", log: nil).snapshot)
     let tree = fixture.directory.path("tree")
@@ -226,7 +228,8 @@ import Testing
     #expect(kept > 0 && moved > 3 && mixed <= 8, "\(kept) kept, \(moved) moved, \(mixed) mixed")
   }
 
-  /// An app that was started after the first check has written a log: the second check finds it.
+  /// An app that was started after the first check has written a log: the second check finds the
+  /// app.
   @Test func anAppThatWroteSinceThePlanIsFoundRunning() throws {
     let stored = try #require(try storeDatabase(besides: "tree", log: nil).snapshot)
     let restore = try operation(devicePlan(stored, isForced: false))
@@ -259,9 +262,9 @@ import Testing
 
   // MARK: - In a device
 
-  /// In a device another program replaces a file before each examination of a status in turn: its
-  /// entry is in place or in the trash.
-  @Test func aDeviceKeepsWhatReplacesTheReplacedEntry() throws {
+  /// In a device, another program replaces a file before each status call in turn: its entry is in
+  /// place or in the trash.
+  @Test func replacementsOfAReplacedEntryAreKeptInADevice() throws {
     let stored = try #require(try fixture.backup().snapshot)
     let tree = fixture.directory.path("tree")
     var kept = 0
@@ -311,7 +314,7 @@ import Testing
   }
 
   /// An entry that appears after the present one was preserved is preserved as well.
-  @Test func whatAppearsAfterThePreservationIsPreserved() throws {
+  @Test func anEntryThatAppearsAfterThePreservationIsPreserved() throws {
     for name in ["old", "app", "trash/none"] {
       try fixture.directory.write(name, at: ByteString("moves/\(name)"))
     }
@@ -327,7 +330,7 @@ import Testing
     #expect(isThere && calls == 2)
     #expect(try fixture.text("moves/trash/kept-0") == "old")
     #expect(try fixture.text("moves/trash/kept-1") == "app")
-    // One that is replaced after each look is not replaced by the restore.
+    // An entry that is replaced after each check is not replaced by the restore.
     let error = #expect(throws: SystemError.self) {
       _ = try moves.preservePresent("old", for: .file) { _ throws(SystemError) in
         try moves.remove("old")

@@ -8,8 +8,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Restores into plain directories, which have no locks of a device: two that would change the same
-/// entries do not run at the same time.
+/// Restores into plain directories, which have no device locks: two restores that would change the
+/// same entries do not run at the same time.
 @Suite(.spreadScans) struct ConcurrentRestoreTests {
   private let fixture: Fixture
   private let report: BackupReport
@@ -27,8 +27,8 @@ import Testing
     try Directory.open(path: fixture.directory.path(path))
   }
 
-  /// Expects that a restore is refused with the process that has the other staging directory, and
-  /// leaves nothing.
+  /// Expects that a restore is refused with the process that uses the other staging directory, and
+  /// leaves no files.
   private func expectBusy(_ plan: RestorePlan, _ location: SourceLocation = #_sourceLocation) throws
   {
     let before = try (Set(fixture.directory.directory.names()), fixture.records("into").keys)
@@ -65,7 +65,7 @@ import Testing
     #expect(try fixture.text("into/db-wal") == "stored")
   }
 
-  /// The plan does not know the state that the other restore leaves.
+  /// The plan does not know the state after the other restore.
   @Test func aPlanMadeDuringAnotherRestoreIsNotCarriedOut() throws {
     let other = try StagingDirectory.make(in: directory("into"), for: .merge)
     let plan = try fixture.plan(report, into: "into", .always)
@@ -118,7 +118,7 @@ import Testing
       #expect(error == nil)
       try fixture.directory.directory.removeTree("one")
     }
-    // The same one, and a file and its log.
+    // The same target, and a file and its log.
     let same = try StagingDirectory.make(in: directory("."), for: .entry("one"))
     try expectBusy(plan)
     try same.remove()
@@ -143,7 +143,7 @@ import Testing
     try other.remove()
   }
 
-  /// Of several that begin at the same moment at most one continues.
+  /// If several restores begin at the same moment, at most one continues.
   @Test func atMostOneOfSeveralContinues() throws {
     let path = fixture.directory.path("into")
     let state = Mutex<(inside: Int, most: Int, entered: Int)>((0, 0, 0))

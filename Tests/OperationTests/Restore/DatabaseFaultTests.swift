@@ -5,8 +5,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A merge into a directory with databases, while every call fails in turn: each database is either
-/// unchanged with its log or restored with its log. `make test` tests a sample of the calls.
+/// A merge into a directory with databases in which every call fails in turn: each database is
+/// either unchanged with its log or restored with its log. `make test` tests a sample of the calls.
 @Suite(.spreadScans) struct DatabaseFaultTests {
   /// The stored databases: one with a log, one without, one that differs from the target only in
   /// its journal, and one that the target does not have.
@@ -25,7 +25,7 @@ import Testing
   {
     for (file, text) in files {
       try faulty.base.directory.write(text, at: ByteString(name).appending(file))
-      // The times of the unchanged database do not tell the two apart.
+      // The times of the unchanged database do not distinguish the two.
       if file == "c" { try faulty.base.setTime(ByteString(name).appending(file), 100) }
     }
   }

@@ -78,7 +78,7 @@ import Testing
     }
     #expect(call < 3000, "it does not end")
     // Of the runs in which all later calls fail, some can be finished and some are rolled back:
-    // either kind covers more than 11 calls in a row.
+    // each kind covers more than 11 consecutive calls.
     if kind.failsRepeatedly, stride <= 11 {
       #expect(finished > 0 && rolledBack > 0, "\(finished), \(rolledBack)")
     }
@@ -116,7 +116,7 @@ import Testing
       }
   }
 
-  /// Checks that each file is old or new, and that the old state of each replaced file is in the
+  /// Checks that each file is old or new, and that the old version of each replaced file is in the
   /// trash.
   private func expectNothingLost(
     _ fixture: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],

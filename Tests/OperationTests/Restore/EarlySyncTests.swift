@@ -5,7 +5,7 @@ import Testing
 
 @testable import Restore
 
-/// Restored data is written to the disk while more is restored.
+/// Restored data is written to the disk while further data is restored.
 @Suite(.spreadScans) struct EarlySyncTests {
   /// A sync that blocks until it is released.
   private final class Gate: Sendable {
@@ -28,12 +28,12 @@ import Testing
     early.record(EarlySync.portion - 1)
     early.record(1)
     gate.begins.wait()
-    // While one sync runs, no other begins, however much is written.
+    // While one sync runs, no other begins, however much data is written.
     early.record(3 * EarlySync.portion)
     early.record(EarlySync.portion)
     gate.mayEnd.signal()
-    // The data written meanwhile starts the next sync as soon as that one ends; each try gives it
-    // time.
+    // The data written in the meantime starts the next sync as soon as that one ends; each attempt
+    // gives it time.
     var tries = 0
     while gate.begins.wait(timeout: .now() + .milliseconds(10)) == .timedOut, tries < 60_000 {
       early.record(1)
@@ -53,7 +53,7 @@ import Testing
     #expect(gate.count == 0)
   }
 
-  /// The disk may report an error only once.
+  /// The disk may report an error only once, so it must not be lost.
   @Test func aSyncErrorIsThrownAtTheEnd() throws {
     let early = try EarlySync { () throws(SystemError) in
       throw SystemError(.sync, "staged", number: 5)

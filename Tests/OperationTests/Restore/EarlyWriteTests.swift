@@ -10,7 +10,7 @@ import Testing
 @Suite(.spreadScans) struct EarlyWriteTests {
   private static let inputOutput: Int32 = 5
 
-  /// Restores files of the given sizes while the first write to the disk fails. Returns the report.
+  /// Restores files of the given sizes; the first write to the disk fails. Returns the report.
   private func restore(
     _ files: [(name: String, bytes: Int)], _ fixture: Fixture, _ faults: Faults.Plan,
     threads: Int = 2
@@ -119,7 +119,8 @@ import Testing
     #expect(report.failed.isEmpty && report.restored.files == 136)
   }
 
-  /// A small file is written by the sync of the volume, without which nothing is restored.
+  /// A small file is only written to the disk by the sync of the volume, without which nothing is
+  /// restored.
   @Test func aSmallFileIsNotWrittenEarly() throws {
     let files = [("file", 300_000), ("small", 5)]
     #expect(throws: OperationError.self) {

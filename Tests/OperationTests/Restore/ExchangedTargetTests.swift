@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Between plan and execution, another directory may replace the target of a restore.
+/// Between plan and execution, another directory may take the place of a restore's target.
 @Suite(.spreadScans) struct ExchangedTargetTests {
   @Test func anotherDirectoryAtTheTargetPathIsNotTouched() throws {
     let fixture = try Fixture()

@@ -7,7 +7,7 @@ struct FileRegionsTests {
   private static let size = FileRegions.size
   private static let page: UInt64 = 16 << 10
 
-  /// Expects the pages of a file of two regions and a half.
+  /// Registers the pages of a file of two and a half regions as expected.
   private func expected() -> (FileRegions, [Range<UInt64>]) {
     let regions = FileRegions()
     let starts = stride(from: 0, to: Self.size * 5 / 2, by: Int(Self.page))
@@ -30,7 +30,7 @@ struct FileRegionsTests {
     #expect(ends == [Self.size, 2 * Self.size, 3 * Self.size])
   }
 
-  /// A piece that a content-defined chunker cut does not end with a region.
+  /// A piece cut by a content-defined chunker does not end at the end of a region.
   @Test func aPieceBelongsToTwoRegions() {
     let regions = FileRegions()
     let (first, second) = (0..<(Self.size + 5), (Self.size + 5)..<(2 * Self.size))
@@ -40,7 +40,7 @@ struct FileRegionsTests {
     #expect(regions.didWrite(first, of: 1) == .complete(0..<(2 * Self.size)))
   }
 
-  /// Holes are expected by nobody, so they complete nothing.
+  /// No write of a hole is expected, so a hole never completes a region.
   @Test func aRegionWithAHoleIsCompleteWithoutIt() {
     let regions = FileRegions()
     regions.expect(0..<Self.page, of: 1)

@@ -47,7 +47,7 @@ import Testing
     #expect(try fixture.text("tree/one") == "other")
   }
 
-  /// The path is from the snapshot, and the command is there to be pasted.
+  /// The path is from the snapshot, and users paste the command into a shell.
   @Test(
     arguments: [
       ("my $(reboot)", "SNAP:'folders/my $(reboot)'"), ("tree\u{1b}[2K", "SNAP:PATH"),

@@ -10,8 +10,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Existing entries that a restore keeps under another name beside the restored ones: each under a
-/// name of its own, a database with its log, and all of them reported.
+/// Existing entries that a restore keeps under another name next to the restored ones: each gets a
+/// separate name, a database is kept with its log, and all of them are reported.
 @Suite(.spreadScans) struct KeptEntryTests {
   private let fixture: Fixture
 
@@ -32,8 +32,8 @@ import Testing
 
   private func reader() throws -> RepositoryReader { try fixture.repository.beginReading() }
 
-  /// Plans the restore of a path, or of all. Present entries that match a pattern are in no backup,
-  /// and so are kept.
+  /// Plans the restore of one path, or of all. Existing entries that match a pattern are in no
+  /// backup, so they are kept.
   private func plan(
     _ stored: StoredSnapshot, _ path: ByteString = "", excluding patterns: [Pattern.Text] = [],
     at time: Timestamp = Host.now(), deletes: Bool = false
@@ -63,8 +63,8 @@ import Testing
 
   // MARK: - Failures
 
-  /// A directory has to leave its name before a file gets it. If the file cannot be put in place,
-  /// as on a full volume, the directory returns from the trash.
+  /// A directory has to be renamed before a file gets its name. If the file cannot be put in place,
+  /// for example on a full volume, the directory is moved back from the trash.
   @Test func anEntryOfAnotherKindReturnsIfItsReplacementFails() throws {
     try write(["kind": "stored"])
     let stored = try #require(try fixture.backup().snapshot)
@@ -90,10 +90,11 @@ import Testing
     #expect(returned > 1)
   }
 
-  /// A directory that cannot be read for a moment, while the policy is applied to the device, keeps
-  /// its entries, and the restore says so, also if a thread of the scan was to begin with it.
+  /// If a directory temporarily cannot be read while the policy is applied to the device, its
+  /// entries are kept, and the restore reports this, even if a thread of the scan was to begin with
+  /// it.
   @Test(arguments: [ScanVariant.usual, ScanVariant(share: 1, workers: 2)])
-  func entriesThatCouldNotBeJudgedAreReported(_ variant: ScanVariant) throws {
+  func keptEntriesOfAnUnreadableDirectoryAreReported(_ variant: ScanVariant) throws {
     try write(["folder/stored": "stored"])
     let stored = try #require(try fixture.backup().snapshot)
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
@@ -122,7 +123,7 @@ import Testing
   // MARK: - Databases
 
   /// The first restore keeps a database without a log, and the second one a database with a log,
-  /// within one second or at exactly the same time. The log is found by its own database only.
+  /// within one second or at exactly the same time. Only its own database finds the log.
   @Test(arguments: [0, 1] as [UInt32]) func keptDatabasesHaveTheirOwnLogs(
     _ nanoseconds: UInt32
   ) throws {
@@ -142,7 +143,7 @@ import Testing
       #expect(log == (text.hasSuffix("second") ? "log of second" : nil), "\(kept.keys)")
     }
     #expect(Set(report.setAside.compactMap(\.keptPath.lastComponent)).count == 2)
-    // Only the same time needs a number.
+    // Only identical times need a number.
     let number = nanoseconds == 0 ? ".1" : ".000000001"
     #expect(databases.keys.contains { $0.description.hasSuffix(number) }, "\(kept.keys)")
     #expect(
@@ -151,7 +152,7 @@ import Testing
       })
   }
 
-  /// The names of a database and its companions are cut at the same place.
+  /// The names of a database and its companions are truncated at the same place.
   @Test(arguments: [200, 210, 240, 247]) func longKeptDatabasesHaveTheirLogs(
     _ length: Int
   ) throws {
@@ -173,8 +174,8 @@ import Testing
     }
   }
 
-  /// The restore ends at each move in turn: no database is beside another one's log, nothing is
-  /// lost, and the recovery leaves one state.
+  /// The restore ends at each move in turn: no database is next to another one's log, nothing is
+  /// lost, and after the recovery all files have the same state.
   @Test func noDatabaseIsBesideAnotherLogAtAnyMoment() throws {
     let stored = ["db": "SQLite format 3\0 stored", "db-wal": "log of stored"]
     let present = [
@@ -217,14 +218,14 @@ import Testing
 
   // MARK: - Names
 
-  /// Two long names that differ only at their ends are cut to the same name.
-  @Test func longNamesThatAreCutAlikeAreBothKept() throws {
+  /// Two long names that differ only at their ends are truncated to the same name.
+  @Test func longNamesTruncatedToTheSameNameAreBothKept() throws {
     let names = [Self.long(231, "1"), Self.long(231, "2"), Self.long(231, "3")]
     for name in names { try write([name: "stored"]) }
     let stored = try #require(try fixture.backup().snapshot)
     for name in names { try write([name: "present \(name.suffix(1))"]) }
     let plan = try plan(stored, excluding: ["x*"])
-    // The journal has the names that are used.
+    // The journal has the names that were actually used.
     let part = try #require(plan.parts.first).plan
     let root = try Directory.open(resolved: part.target.directory)
     let staging = try StagingDirectory.make(in: root, keeping: NeededStaging())
@@ -246,8 +247,8 @@ import Testing
     #expect(report.setAside.count == 3)
   }
 
-  /// A second restore at the same time keeps another file under another name, and reports that.
-  @Test func aTakenNameGetsANumber() throws {
+  /// A second restore at the same time keeps another file under another name, and reports it.
+  @Test func anOccupiedNameGetsANumber() throws {
     try write(["a": "stored"])
     let stored = try #require(try fixture.backup().snapshot)
     let time = Host.now()
@@ -262,9 +263,9 @@ import Testing
 
   // MARK: - Changes and failures
 
-  /// Another program replaces the file before each examination of a status in turn: all that was
-  /// there is in place or kept, and all that was kept is reported.
-  @Test func whatReplacesAKeptEntryIsKeptAndReported() throws {
+  /// Another program replaces the file before each status call in turn: all versions of the file
+  /// are in place or kept, and all kept ones are reported.
+  @Test func replacementsOfAKeptEntryAreKeptAndReported() throws {
     try write(["a": "stored"])
     let stored = try #require(try fixture.backup().snapshot)
     let tree = fixture.directory.path("tree")
@@ -291,7 +292,7 @@ import Testing
     #expect(most == 2, "a file came between")
   }
 
-  /// Each rename fails in turn. If the present file stays, it has no second name; any other kept
+  /// Each rename fails in turn. If the existing file stays, it has no second name; any other kept
   /// entry is reported.
   @Test(arguments: [false, true]) func aFailedPlacementLeavesNoSecondName(
     linksFail: Bool
@@ -318,7 +319,8 @@ import Testing
     }
   }
 
-  /// Each rename fails in turn: a file that stays is not in the trash, and none is reported there.
+  /// Each rename fails in turn: a file that stays is not in the trash, and is not reported as kept
+  /// there.
   @Test func aFileThatIsNotReplacedIsNotInTheTrash() throws {
     try write(["a": "stored", "folder/b": "stored"])
     let stored = try #require(try fixture.backup().snapshot)
@@ -347,8 +349,8 @@ import Testing
     #expect(stayed > 0)
   }
 
-  /// An interrupted restore names what it kept before.
-  @Test func anInterruptedRestoreNamesWhatItKept() throws {
+  /// An interrupted restore lists the entries that it kept before.
+  @Test func anInterruptedRestoreListsKeptEntries() throws {
     let names = (0..<6).map { "f\($0)" }
     for name in names { try write([name: "stored"]) }
     let stored = try #require(try fixture.backup().snapshot)

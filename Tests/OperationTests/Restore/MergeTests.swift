@@ -16,8 +16,8 @@ import Testing
     try fixture.setTime(path, seconds)
   }
 
-  /// Each mode with a file that is missing, one that is older, one that is newer, one that is the
-  /// same, and one that only looks the same.
+  /// Each mode with a file that is missing, one that is older, one that is newer, one that is
+  /// identical, and one that only looks identical.
   @Test(arguments: [
     (OverwriteMode.ifChanged, ["stored", "stored", "stored", "stored", "looked"]),
     (.ifNewer, ["stored", "stored", "newer", "stored", "looked"]),
@@ -58,8 +58,8 @@ import Testing
     #expect(try fixture.records("into") == fixture.records("tree"))
   }
 
-  /// A directory in the place of a file, and the reverse: a directory's content is replaced only
-  /// with deletion.
+  /// A directory in the place of a file, and vice versa: a directory with content is replaced only
+  /// with `--delete`.
   @Test func entriesOfAnotherKindAreReplaced() throws {
     try fixture.directory.write("file", at: "tree/file")
     try fixture.directory.write("in", at: "tree/folder/in")
@@ -77,8 +77,8 @@ import Testing
     #expect(try fixture.records("into") == fixture.records("tree"))
   }
 
-  /// A link in the target to a directory elsewhere is replaced, and nothing changes where it
-  /// points.
+  /// A link in the target to a directory elsewhere is replaced, and the directory to which it
+  /// points is not changed.
   @Test func noLinkInTheTargetIsFollowed() throws {
     try fixture.directory.write("in", at: "tree/folder/in")
     let report = try fixture.backup()
@@ -119,13 +119,14 @@ import Testing
     return try fixture.backup()
   }
 
-  /// Existing files in place of some names of a file become one hard-linked file again.
+  /// If separate files are in the place of some names of a hard-linked file, they become one file
+  /// again.
   @Test(arguments: [OverwriteMode.ifChanged, .always], ["a-first", "b/third", "c/fourth"])
   func hardLinksAreJoinedAgain(_ mode: OverwriteMode, _ alone: String) throws {
     let report = try makeLinks()
     try fixture.copy("tree", to: "into")
     let (wanted, path) = (try fixture.records("tree"), ByteString("into/" + alone))
-    // A separate file that differs only in its identity.
+    // A separate file that differs only in its inode.
     let bytes = try fixture.directory.read(path)
     let parts = path.components
     let above = try Directory.open(
@@ -153,7 +154,7 @@ import Testing
     #expect(try fixture.records("into") == fixture.records("tree"))
   }
 
-  /// If the first name of a file is not restored, the next restored name becomes the file.
+  /// If the first name of a file is not restored, the next restored name gets the content.
   @Test func someNamesOfAFileAreRestoredAsOneFile() throws {
     let report = try makeLinks()
     #expect(try fixture.restore(report, "folders/tree/b", to: "part").isComplete)
@@ -164,7 +165,7 @@ import Testing
     #expect(try fixture.restore(report, "folders/tree/c/fourth", to: "one").isComplete)
     #expect(try fixture.directory.read("one") == fixture.directory.read("tree/a-first"))
     #expect(try fixture.directory.directory.status("one").links == 1)
-    // Into a directory with another file of that name, too.
+    // Also into a directory with another file of that name.
     try fixture.directory.write("other", at: "into/third")
     #expect(try fixture.merge(report, "folders/tree/b", into: "into", .always).isComplete)
     #expect(try fixture.records("into") == fixture.records("part"))
@@ -172,7 +173,7 @@ import Testing
 
   // MARK: - File systems
 
-  /// A read-only subvolume does not keep anything else from being restored.
+  /// A read-only subvolume does not prevent the restore of other entries.
   @Test func aReadOnlySubvolumeIsReported() throws {
     guard Mount.isPermitted(new: "btrfs") else { return }
     for path: ByteString in ["a", "sub/b", "sub/more/c", "z"] {
@@ -199,7 +200,8 @@ import Testing
     #expect(try fixture.names("volume/into").sorted() == ["a", "sub", "z"])
   }
 
-  /// Small inodes record whole seconds, and no time after 2038, without an error.
+  /// A file system with small inodes stores times in whole seconds, and none after 2038, without an
+  /// error.
   @Test func timesThatAFileSystemChangesAreCounted() throws {
     guard Mount.isPermitted(new: "ext3") else { return }
     for name in ["exact", "late", "odd"] { try write("stored", ByteString("tree/\(name)"), at: 5) }
@@ -220,7 +222,7 @@ import Testing
 
   // MARK: - Unlistable directories
 
-  /// One listing of the target after another fails: the content of that directory is kept, and the
+  /// Each listing of the target fails in turn: the content of that directory is kept, and the
   /// report names it; everything else is done.
   @Test func anUnlistableDirectoryLosesNothing() throws {
     try fixture.directory.write("a", at: "tree/a")
@@ -248,7 +250,8 @@ import Testing
           return try RestoreOperation(plan, from: reader).run()
         }
       } catch {
-        // Only a failure in the target directory itself ends the restore, before anything is done.
+        // Only a failure in the target directory itself ends the restore, before anything is
+        // changed.
         #expect("\(error)".contains("into"), "\(error)")
         failures += 1
         continue

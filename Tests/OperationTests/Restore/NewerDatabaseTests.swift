@@ -11,7 +11,7 @@ import Testing
   private let fixture: Fixture
   init() throws { fixture = try Fixture(inMemory: true) }
 
-  /// Writes files with the given names and times, all with the same word in them.
+  /// Writes files with the given names and times, all containing the same word.
   private func make(_ word: String, in directory: ByteString, _ files: [(ByteString, Int64)]) throws
   {
     for (name, seconds) in files {
@@ -50,7 +50,7 @@ import Testing
     #expect(try fixture.names("into") == ["db", "db-wal"] && all(in: "into", have: "stored"))
   }
 
-  /// Decided by themselves, the files would be from different states.
+  /// If the files were compared separately, they would be from different states.
   @Test(arguments: [(300, "stored"), (250, "stored"), (200, "present"), (150, "present")])
   func theNewestFileDecides(_ log: Int64, _ expected: String) throws {
     try make("stored", in: "tree", [("db", 100), ("db-wal", log)])
@@ -68,7 +68,7 @@ import Testing
     #expect(try fixture.text("into/db").hasSuffix("stored"))
   }
 
-  /// An unchanged database gets its missing log again.
+  /// An unchanged database gets its missing log back.
   @Test func aMissingLogIsRestored() throws {
     try make("stored", in: "tree", [("db", 100), ("db-wal", 50)])
     try fixture.copy("tree", to: "into")
@@ -100,8 +100,8 @@ import Testing
     }
   }
 
-  /// An ordinary file with the name of a journal does not make a database of the file beside it:
-  /// each has its own time.
+  /// An ordinary file with the name of a journal does not make the file next to it a database: each
+  /// has its own time.
   @Test func anOrdinaryFileHasItsOwnTime() throws {
     for (directory, word, times) in [
       ("tree", "stored", (100, 300)), ("into", "present", (200, 300)),

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Restore
 
-/// Snapshots with too many paths for the memory: they are refused before they take memory.
+/// Snapshots with more paths than fit into memory are refused before they use it.
 @Suite(.spreadScans) struct PlanLimitTests {
   private let fixture: Fixture
   private let reader: RepositoryReader
@@ -66,7 +66,8 @@ import Testing
     #expect(error?.hint?.contains("SNAP:PATH") == true)
   }
 
-  /// If the target is not empty, or only a part is restored, the entries to create count.
+  /// If the target is not empty, or only a part is restored, the number of entries to create is
+  /// limited.
   @Test func aMergeCountsItsNewEntries() throws {
     var bound = PlanLimit(try path(), whole: nil, first: 4)
     try bound.check(entry(4).0, creating: 4, from: reader)
@@ -76,8 +77,8 @@ import Testing
     }
   }
 
-  /// More damage, under longer names, than fits into memory: a part of it is named, and all of it
-  /// is counted.
+  /// If more damage, under longer names, is found than fits into memory, a part of it is listed,
+  /// and all of it is counted.
   @Test func damageIsNamedUpToALimit() throws {
     let session = try fixture.repository.beginWriting()
     let lost = Blake2b.hash(Array("never stored".utf8))

@@ -6,9 +6,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A restore from another host, which says what it reads next.
+/// A restore from a remote repository, which announces the data that it reads next.
 struct RestoreAheadTests {
-  /// A storage that is not a directory of this host, and notes at each expectation whether a
+  /// A storage that is not a directory of this host. At each announcement, it records whether a
   /// directory has been made.
   private final class Elsewhere: ForwardingStorage {
     let base: any Storage
@@ -27,8 +27,8 @@ struct RestoreAheadTests {
     }
   }
 
-  /// The trees before the plan, and the contents before the first directory is made. Nothing is
-  /// expected at the end.
+  /// The trees are announced before the plan, and the contents before the first directory is made.
+  /// Nothing is announced at the end.
   @Test func contentsAreFetchedWhileDirectoriesAreMade() throws {
     let fixture = try Fixture()
     try fixture.writeProject()

@@ -9,7 +9,7 @@ import Testing
 /// succeeds. `make test` tests a sample of the calls.
 @Suite(.spreadScans) struct RestoreFaultTests {
   /// Into a new directory: it exists completely or not at all, and only entries that the report
-  /// names are missing.
+  /// lists are missing.
   @Test(arguments: FaultKind.all) func aRestoreIntoANewDirectoryIsCompleteOrAbsent(
     _ kind: FaultKind
   ) throws {
@@ -30,7 +30,7 @@ import Testing
         try expectNamed(
           wanted, try faulty.base.records("place/back"), report, alternatives: [:], what)
       } else if isThere {
-        // It is in place, and the last step failed.
+        // The directory is in place, and the last step failed.
         #expect(try differences(wanted, faulty.base.records("place/back")).isEmpty, "\(what)")
       }
       if isThere { try location.removeTree("back") }
@@ -44,8 +44,8 @@ import Testing
     }
   }
 
-  /// Into an existing directory: each file is old or restored, complete; nothing else is removed;
-  /// and the next restore completes it.
+  /// Into an existing directory: each file is either old or completely restored, no other file is
+  /// removed, and the next restore completes the first one.
   @Test(arguments: FaultKind.some, [OverwriteMode.always, .ifChanged])
   func aRestoreIntoAnExistingDirectoryLosesNothing(_ kind: FaultKind, _ mode: OverwriteMode) throws
   {
@@ -105,8 +105,8 @@ import Testing
     }
   }
 
-  /// Checks that each file is old or restored; entries that are not in the snapshot exist, or are
-  /// deleted if that was requested and everything else was done.
+  /// Checks that each file is old or restored; entries that are not in the snapshot still exist, or
+  /// are deleted if that was requested and all other work was done.
   private func expectOldOrNew(
     _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ found: [ByteString: TreeRecord], deletes: Bool, _ report: RestoreReport?, _ what: String
@@ -131,7 +131,7 @@ import Testing
 }
 
 extension TreeRecord {
-  /// Whether both are of the same kind and have the same bytes.
+  /// Whether both have the same type and the same bytes.
   func hasContent(of other: TreeRecord) -> Bool {
     kind == other.kind && size == other.size && content == other.content && target == other.target
   }

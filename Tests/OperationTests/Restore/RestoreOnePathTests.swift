@@ -9,9 +9,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A path of a plain directory or of an app is restored in place at the cost of that path only.
+/// The in-place restore of one path of a plain directory or of an app only costs the work for that
+/// path.
 @Suite(.spreadScans) struct RestoreOnePathTests {
-  /// A directory with 40 others, backed up completely.
+  /// A directory with 40 subdirectories, backed up completely.
   private let fixture: Fixture
   private let stored: StoredSnapshot
 
@@ -89,7 +90,7 @@ import Testing
       } catch { return ((error as? OperationError)?.kind, counters.progress.filesDone) }
     }
     let whole = result(stoppingAt: .max)
-    // The scan and the walk of the snapshot each ask for every directory.
+    // Both the scan and the walk of the snapshot request every directory.
     #expect(whole.kind == nil && whole.calls >= 2 * 80)
     #expect(result(stoppingAt: 1).kind == .interrupted)
     #expect(result(stoppingAt: whole.calls - 10).kind == .interrupted)
@@ -135,7 +136,7 @@ import Testing
     let paths = Set(scan.entries.indices.map { scan.path($0) })
     #expect(paths.isSuperset(of: ["Documents/deep/er/note", "Documents/many", "Library"]))
     #expect(!paths.contains("Documents/many/1") && !paths.contains("Library/Caches"))
-    // All of the app is scanned if all of it is restored.
+    // The whole app is scanned if the whole app is restored.
     #expect(try plan("apps/org.example.one").present.containers.count == 3)
   }
 

@@ -6,7 +6,7 @@ import Testing
 
 /// The names that a restore with `--delete` has not found in the snapshot.
 struct UnseenNamesTests {
-  /// Random names of any bytes are found in any order, against a set.
+  /// Random names of any bytes are looked up in any order, with the same result as in a set.
   @Test(arguments: [41, 42, 43] as [UInt64]) func namesAreThoseOfASet(seed: UInt64) throws {
     var random = Seeded(seed)
     let temporary = try TemporaryDirectory("unseen", inMemory: true)

@@ -74,8 +74,8 @@ import Testing
     let blocks = Self.space(0, .blocks(4096))
     let whole = try fixture.plan(report, into: "new/er/back", .ifChanged).need(on: blocks)
     #expect(whole.bytes == 4096 + 8192 + 4096)
-    // The directory and the three in it, five files and links, one of which has two names; the
-    // staging.
+    // The directory and the three in it, five files and links, one of which has two names, and the
+    // staging directory.
     #expect(whole.entries == 4 + 5 + 3)
     #expect(try fixture.plan(report, into: "back", .ifChanged).volumeNeeds(from: reader).count == 1)
     #expect(try fixture.restore(report).isComplete)
@@ -89,7 +89,7 @@ import Testing
     #expect(all.bytes == whole.bytes && all.entries <= whole.entries)
   }
 
-  /// The directories of the restore's own path count as well.
+  /// The parent directories that the restore has to create count as well.
   @Test func missingDirectoriesAreCounted() throws {
     let fixture = try Fixture(inMemory: true)
     try fixture.directory.write("text", at: "tree/file")
@@ -106,8 +106,8 @@ import Testing
     #expect(counts == [5, 7])
   }
 
-  /// Properties of file systems: the size is not certain if a file may be compressed or
-  /// shared.
+  /// File systems differ: the required space is not certain if a file may be compressed or may
+  /// share data.
   @Test(arguments: [("ext4", true), ("xfs", true), ("btrfs", false)])
   func spaceIsOnlyCertainOnSomeFileSystems(kind: String, isSure: Bool) throws {
     guard Mount.isPermitted(new: kind) else { return }

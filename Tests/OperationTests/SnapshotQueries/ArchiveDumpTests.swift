@@ -34,8 +34,8 @@ import Testing
     }
   }
 
-  /// A blob that is lost between the verification of a file and its output cannot be omitted:
-  /// nothing follows that could be mistaken for its bytes.
+  /// If a blob is lost between the verification of a file and its output, it cannot be omitted: no
+  /// bytes may follow that could be mistaken for its content.
   @Test func aBlobLostAfterTheFileHeaderEndsTheArchive() throws {
     let base = try Base()
     let reader = try base.repository.beginReading()
@@ -54,7 +54,7 @@ import Testing
     #expect(error?.kind == .damaged)
     #expect(error?.subject == "first" && error?.hint?.contains("run the command again") == true)
     #expect(excluded.isEmpty && dump.damaged == 0)
-    // A header, some of the bytes that it announces, and nothing after them.
+    // A header, a part of the bytes that it announces, and nothing after them.
     #expect(pieces.first.map { $0 % 512 } == 0)
     #expect(pieces.dropFirst().reduce(0, +) < Base.size)
   }

@@ -8,7 +8,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Files whose bytes are stored in other pieces: with other holes, or cut in another way.
+/// Files with the same bytes that are stored in different pieces: with other holes, or chunked in
+/// another way.
 struct ContentComparisonTests {
   private let fixture: Fixture
   private let content: [UInt8]
@@ -45,7 +46,7 @@ struct ContentComparisonTests {
     return try #require(try fixture.backup().snapshot)
   }
 
-  /// Returns the differences of the file, and the numbers of its ids of content in both snapshots.
+  /// Returns the differences of the file, and the numbers of its content ids in both snapshots.
   private func compare(
     _ before: StoredSnapshot, _ after: StoredSnapshot
   ) throws -> (differences: [SnapshotDifference], ids: Int) {
@@ -63,7 +64,7 @@ struct ContentComparisonTests {
   }
 
   /// With parts of 4 KiB the file has more pieces than fit in its entry.
-  @Test(arguments: [4 << 10, 100 << 10]) func otherHolesAreNoOtherContent(_ unit: Int) throws {
+  @Test(arguments: [4 << 10, 100 << 10]) func holesDoNotChangeTheContent(_ unit: Int) throws {
     var content = content
     if unit == 4 << 10 {
       for start in stride(from: 0, to: content.count, by: 2 * unit) {
@@ -84,9 +85,9 @@ struct ContentComparisonTests {
     #expect(ids == 1)
   }
 
-  /// A byte in a hole, in data, and before the end.
+  /// A byte changes in a hole, in data, or before the end.
   @Test(arguments: [750 << 10, 10, (6400 << 10) - 1])
-  func anotherByteIsOtherContent(_ place: Int) throws {
+  func aDifferentByteIsDifferentContent(_ place: Int) throws {
     let dense = try backUp(content, unit: nil, number: 1)
     var other = content
     other[place] ^= 1
@@ -97,14 +98,14 @@ struct ContentComparisonTests {
     #expect(ids == 2)
   }
 
-  /// Data that this user may not read, or that the store has moved to an archive, ends no
-  /// comparison of snapshots, whose trees can be read.
+  /// Data that this user may not read, or that the store has moved to an archive tier, does not end
+  /// a comparison of snapshots whose trees can be read.
   @Test func refusedDataCountsAsDifferent() throws {
     let before = try backUp(content, unit: nil, number: 1)
     let after = try backUp(content, unit: 100 << 10, number: 1)
     let inner = try LocalStorage(path: fixture.directory.path("repo"))
     var refused: [String] = []
-    // Those of trees are smaller.
+    // The packs of trees are smaller.
     try inner.forEachObject(below: ObjectPath.root.appending("packs")) { path, status in
       if status.size > 1 << 20 { refused.append("\(path)") }
     }
@@ -131,8 +132,8 @@ struct ContentComparisonTests {
       })
   }
 
-  /// Without a hole in either, only the pieces differ.
-  @Test func otherPiecesAreNoDifference() throws {
+  /// If neither file has a hole, only the pieces differ.
+  @Test func differentPiecesAreNotADifference() throws {
     let data = content.map { $0 == 0 ? 3 : $0 }
     let before = try backUp(data, unit: nil, number: 1)
     try fixture.directory.write("", at: "tree/file-wal")

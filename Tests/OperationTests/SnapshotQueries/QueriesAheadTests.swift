@@ -7,9 +7,10 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Queries of many snapshots on another host: what they read of each is fetched at the same time.
+/// Queries of many snapshots in a remote repository: the data that they read of all snapshots is
+/// fetched at the same time.
 struct QueriesAheadTests {
-  /// A storage that is not a directory of this host. It records the packs of each expectation, and
+  /// A storage that is not a directory of this host. It records the packs of each announcement, and
   /// the ranges that are loaded without one.
   private final class Elsewhere: ForwardingStorage {
     struct State {
@@ -45,7 +46,7 @@ struct QueriesAheadTests {
   private let storage: Elsewhere
   private let heads: [SnapshotHead]
 
-  /// Seven snapshots, in each of which a file deep in a tree is another one.
+  /// Makes seven snapshots; in each of them, a different file deep in a tree has changed.
   init() throws {
     fixture = try Fixture()
     try fixture.writeProject()
@@ -58,7 +59,7 @@ struct QueriesAheadTests {
     #expect(heads.count == 7)
   }
 
-  /// The trees of each run are in one frame, which is held after the roots were read.
+  /// The trees of each run are in one frame, which stays in memory after the roots were read.
   private func expectOneWait() {
     storage.state.withLock { state in
       #expect(state.expected == [7, 0])
@@ -86,8 +87,8 @@ struct QueriesAheadTests {
     expectOneWait()
   }
 
-  /// On this host one snapshot after the other is looked up, with the same result.
-  @Test func nothingIsExpectedOfThisHost() throws {
+  /// On this host, one snapshot after the other is looked up, with the same result.
+  @Test func nothingIsAnnouncedOnThisHost() throws {
     let reader = try fixture.repository.beginReading()
     for (path, count) in [
       ("folders/tree/a/b/c/file", 7), ("folders/tree/project/1", 1), ("folders/tree", 7),
