@@ -6,7 +6,7 @@ import Testing
 
 @testable import Interchange
 
-/// Packages with data (.ipa) and app data of Xcode (.xcappdata).
+/// Packages with data (.ipa) and Xcode app data (.xcappdata).
 struct AppDataTests {
   private let directory: TemporaryDirectory
   private let store: Fixture
@@ -62,7 +62,7 @@ struct AppDataTests {
         entry in
         var entry = entry
         if !keepsOwners { (entry.owner, entry.group) = (0, 0) }
-        // The reference depends on the owners of what is below.
+        // The reference depends on the owners of the entries below.
         if case .directory = entry.node, !keepsOwners { entry.node = .fifo }
         return entry
       }
@@ -123,7 +123,8 @@ struct AppDataTests {
     #expect(outcome.reasons.count == 1 && outcome.reasons[0].contains("'..'"))
   }
 
-  /// 'Payload/x' and 'x' have one logical path: the first one is taken, and the other one is named.
+  /// 'Payload/x' and 'x' have the same logical path: the first one is imported, and the other one
+  /// is reported.
   @Test func aNameInPayloadAndBesideItIsNotLost() throws {
     let bytes = try SnapFixture.zip([
       ("Payload/App.app/Info.plist", Array(Self.list.utf8)), ("Payload/x", [1]), ("x", [2]),
@@ -144,7 +145,7 @@ struct AppDataTests {
       ])
   }
 
-  /// A snapshot may have the data without the bundle, which names the app.
+  /// A snapshot may contain the data without the bundle that names the app.
   @Test func aPackageWithoutABundleNamesItsApp() throws {
     let first = try imported(Self.items())
     let (bytes, skipped) = try package(first, of: "apps/com.example.app/data")
@@ -157,7 +158,7 @@ struct AppDataTests {
     try expectSame(first, second, below: "apps/com.example.app/data", keepsOwners: true)
   }
 
-  /// Also if only `iTunesMetadata.plist` names the app, what precedes the damage is imported.
+  /// Even if only `iTunesMetadata.plist` names the app, the data before the damage is imported.
   @Test(arguments: [true, false]) func aPackageWithoutDirectoryIsImported(hasBundle: Bool) throws {
     let first = try imported(Self.items())
     let (bytes, _) =
@@ -171,7 +172,7 @@ struct AppDataTests {
     #expect(note == Array("secret".utf8))
   }
 
-  /// Members that are in no group of a valid name are named, not lost.
+  /// Members that are not in a group with a valid name are reported, not lost.
   @Test func membersWithoutAGroupAreNamed() throws {
     let long = String(repeating: "g", count: 201)
     let bytes = try SnapFixture.zip([
@@ -211,7 +212,7 @@ struct AppDataTests {
     #expect(error?.kind == .unknownFormat)
   }
 
-  @Test func whatAPackageCannotHoldIsNamed() throws {
+  @Test func entriesThatAPackageCannotStoreAreReported() throws {
     let report = try imported(
       Self.items() + [
         .file("apps/com.example.app/data/AppGroups/x", "x"),
@@ -273,8 +274,8 @@ struct AppDataTests {
     #expect(bytes == [0, 1, 2, 3, 0])
   }
 
-  /// A failed export does not block the next one, also into an empty directory.
-  @Test(arguments: [true, false]) func nothingStaysOfAFailedExport(isThere: Bool) throws {
+  /// A failed export does not block the next one, even into an empty directory.
+  @Test(arguments: [true, false]) func aFailedExportLeavesNoFiles(isThere: Bool) throws {
     if isThere { try directory.directory.createDirectory("x.xcappdata") }
     let before = try directory.directory.names()
     let report = try imported(Self.items())
@@ -307,7 +308,7 @@ struct AppDataTests {
     #expect(growth.isNLogN, "\(growth)")
   }
 
-  /// Links are stored, mounts and sockets are not, and what is beside AppData is named.
+  /// Links are stored; mounts and sockets are not; entries next to AppData are reported.
   @Test func hostileDirectoriesAreRead() throws {
     try directory.write("<plist><dict/></plist>", at: "x.xcappdata/AppDataInfo.plist")
     try directory.write("x", at: "x.xcappdata/AppData/Documents/x")
@@ -337,8 +338,8 @@ struct AppDataTests {
     #expect(missing?.reason == "it has no directory AppData")
   }
 
-  /// A link in the place of the data or of its list is not followed.
-  @Test func theDataIsNoLink() throws {
+  /// A link in the place of the data directory or of its property list is not followed.
+  @Test func aLinkInPlaceOfTheDataIsNotFollowed() throws {
     try directory.write("x", at: "elsewhere/x")
     try directory.write(Self.list, at: "x.xcappdata/AppDataInfo.plist")
     try Directory.open(path: directory.path("x.xcappdata")).createLink(

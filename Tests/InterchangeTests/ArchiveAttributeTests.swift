@@ -4,9 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Extended attributes in archives of other programs.
+/// Extended attributes in archives written by other programs.
 struct ArchiveAttributeTests {
-  /// GNU tar encodes `=` and `%` in names, bsdtar more, and that under two keys.
+  /// GNU tar encodes `=` and `%` in names; bsdtar encodes more characters, and writes two keys.
   @Test(arguments: ["tar --xattrs --xattrs-include=user.*", "bsdtar --format pax"])
   func namesOfAttributesAreThoseOfTheFile(program: String) throws {
     let directory = try TemporaryDirectory("archive")

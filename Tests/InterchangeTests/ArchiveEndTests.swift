@@ -6,15 +6,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Ends of archives: missing, in the middle of a file, and in front of another archive.
+/// Ends of archives: missing, in the middle of a file, and followed by another archive.
 struct ArchiveEndTests {
   private typealias Archives = ArchiveSourceTests
 
-  /// Between two members the end of the bytes looks as that of the archive, but for the missing
-  /// zeros. One block of them is enough, as for tar.
+  /// A truncation between two members looks like the end of the archive, except for the missing
+  /// zeros. One block of them is sufficient, as for tar.
   @Test(arguments: ["cat", "gzip", "xz"]) func aTarWithoutEndMarkIsDamaged(filter: String) throws {
     let directory = try TemporaryDirectory("archive")
-    // A content of zeros is no mark.
+    // A content of zeros is not an end-of-archive marker.
     let files: [(String, [UInt8])] = [("a", [1]), ("b", [UInt8](repeating: 0, count: 2048))]
     let members = PaxArchive.bytes(files, isEnded: false)
     for count in [0, 512, 1024] {
@@ -28,11 +28,12 @@ struct ArchiveEndTests {
     }
   }
 
-  /// Of two archives in one file only the first is read, as by tar: the file counts as damaged.
+  /// Of two archives in one file, only the first is read, as tar does, so the file counts as
+  /// damaged.
   @Test(arguments: ["cat", "gzip", "bzip2", "xz", "zstd"], [false, true])
-  func anArchiveBehindTheEndMarkIsNamed(filter: String, isFar: Bool) throws {
+  func anArchiveAfterTheEndMarkerIsReported(filter: String, isFar: Bool) throws {
     let directory = try TemporaryDirectory("archive")
-    // The end of a record is usually filled with zeros.
+    // The end of the last record is usually filled with zeros.
     let zeros = [UInt8](repeating: 0, count: isFar ? 1368 * 512 : 0)
     try directory.write(PaxArchive.bytes([("a", [1])]) + zeros, at: "first")
     try directory.write(PaxArchive.bytes([("b", [2])]), at: "second")
@@ -44,15 +45,15 @@ struct ArchiveEndTests {
     #expect(report.damage?.reason.contains("another archive follows") == true, "\(report)")
     #expect(report.damage?.isSuspect == false)
     #expect(try fixture.bytes("folders/x/a", report) == [1])
-    // Old programs filled the last record with what was in memory.
+    // Old programs filled the last record with uninitialized memory.
     try directory.write([UInt8](repeating: 9, count: 5000), at: "second")
     try Archives.run("cat first second > other", in: directory)
     let (other, _) = try Archives.importing("other", of: directory)
     #expect(other.isComplete, "\(other)")
   }
 
-  /// Without its directory a zip archive is read as a stream: its links are files, and its modes
-  /// are missing.
+  /// Without its central directory, a zip archive is read as a stream: its links become files, and
+  /// its modes are missing.
   @Test(arguments: [1, 22, 40]) func aZipWithoutDirectoryIsDamaged(count: Int) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write("content", at: "a")
@@ -68,10 +69,11 @@ struct ArchiveEndTests {
     }
   }
 
-  /// A zip archive is read by the directory at its end: another one before it counts as damage, as
-  /// behind a tar. What extracts itself is allowed, and named.
+  /// A zip archive is read through the directory at its end: another one before it counts as
+  /// damage, as after a tar archive. The stub of a self-extracting archive is allowed, and
+  /// reported.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
-  func whatIsBeforeAZipIsNamed(format: ArchiveReader.Format) throws {
+  func dataBeforeAZipIsReported(format: ArchiveReader.Format) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write("one", at: "a")
     try directory.write("two", at: "b")
@@ -101,9 +103,9 @@ struct ArchiveEndTests {
     #expect(plain.isComplete && plain.skipped.isEmpty, "\(plain)")
   }
 
-  /// In a stream the first of two is read.
+  /// From a stream, the first of two archives is read.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
-  func anArchiveBehindAZipInAStreamIsNamed(format: ArchiveReader.Format) throws {
+  func anArchiveAfterAZipInAStreamIsReported(format: ArchiveReader.Format) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write("one", at: "a")
     try directory.write("two", at: "b")
@@ -113,7 +115,7 @@ struct ArchiveEndTests {
       let bytes = Data(try directory.read(ByteString(name)))
       let pipe = URL(fileURLWithPath: "\(directory.path)/pipe")
       let writer = try Workers(count: 1, capacity: 1, name: "writer")
-      // It waits for the reader.
+      // The writer waits for the reader.
       writer.submit { try? FileHandle(forWritingTo: pipe).write(contentsOf: bytes) }
       defer { writer.finish() }
       let (report, fixture) = try Archives.importing("pipe", of: directory, format: format)
@@ -123,8 +125,8 @@ struct ArchiveEndTests {
     }
   }
 
-  /// liblzma's words for it, "No progress is possible", say nothing to a user.
-  @Test func aTruncatedLzmaIsNamedSo() throws {
+  /// The message of liblzma, "No progress is possible", would not help a user.
+  @Test func aTruncatedLzmaIsReportedAsTruncated() throws {
     let directory = try TemporaryDirectory("archive")
     var random = Seeded(7)
     let files = ["a", "b", "c"].map { ($0, random.bytes(200_000)) }
@@ -137,7 +139,8 @@ struct ArchiveEndTests {
     #expect(try fixture.bytes("folders/x/a", report) == files[0].1)
   }
 
-  /// An incremental archive has only what changed: a snapshot of it is not one of the directory.
+  /// An incremental archive has only changed files, so a snapshot of it is not one of the whole
+  /// directory.
   @Test(arguments: ["gnu", "posix"]) func anIncrementalArchiveIsNamed(format: String) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write("old", at: "tree/old")

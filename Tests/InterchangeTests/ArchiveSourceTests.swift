@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Archives of other programs, sound, hostile and truncated.
+/// Archives of other programs: intact, hostile and truncated.
 struct ArchiveSourceTests {
   static func run(_ script: String, in directory: TemporaryDirectory) throws {
     let outcome = try Program.run(
@@ -59,7 +59,7 @@ struct ArchiveSourceTests {
     #expect(try fixture.text(base.appending("twin"), report) == "text")
     #expect(try fixture.text(base.appending("caf\u{e9}"), report) == "caf\u{e9}")
     let long = ByteString(String(repeating: "n", count: 180))
-    // ustar has no room for such a name.
+    // ustar has no space for such a name.
     if !line.contains("ustar") {
       #expect(try fixture.text(base.appending(long), report) == "long")
     }
@@ -73,8 +73,8 @@ struct ArchiveSourceTests {
     }
   }
 
-  /// An image of ISO 9660 begins with zeros, as the end of a tar does.
-  @Test func zerosAreNoEmptyTar() throws {
+  /// An ISO 9660 image begins with zeros, like the end of a tar archive.
+  @Test func zerosAreNotAnEmptyTar() throws {
     let directory = try TemporaryDirectory("archive")
     try Self.run(
       "mkdir tree; printf text > tree/file; bsdtar --format iso9660 -cf a tree", in: directory)
@@ -83,8 +83,8 @@ struct ArchiveSourceTests {
     #expect(try fixture.text("folders/x/tree/file", report) == "text")
   }
 
-  /// In a cpio archive of GNU cpio's kind the last name of a file has its content.
-  @Test func linksBeforeTheirContentHaveIt() throws {
+  /// In a cpio archive as GNU cpio writes it, the last name of a file has its content.
+  @Test func linksBeforeTheirContentGetIt() throws {
     // newc headers of three names of one inode; only the last one has data.
     func member(_ name: String, _ data: String) -> [UInt8] {
       func hex(_ number: Int) -> String {
@@ -106,14 +106,14 @@ struct ArchiveSourceTests {
       #expect(try fixture.text(name, report) == "content", "\(name)")
       #expect(try fixture.entries(report)[name]?.linkGroup == "folders/x/a", "\(name)")
     }
-    // Without the last name nobody knows whether the file is empty.
+    // Without the last name, it is unknown whether the file is empty.
     let cut: [UInt8] = member("a", "") + member("b", "") + member("c", "content").prefix(60)
     let (damaged, _) = try Self.importing(bytes: cut)
     #expect(damaged.damage?.kind == .damaged)
     #expect(damaged.skipped.listed.map(\.path) == ["a"])
   }
 
-  /// Whether the last name has the content or all have it, the names stay those of one file.
+  /// Whether only the last name has the content or all names have it, they stay names of one file.
   @Test(arguments: ["newc", "odc"])
   func allNamesOfAFileStayTogether(format: String) throws {
     let directory = try TemporaryDirectory("archive")
@@ -132,7 +132,7 @@ struct ArchiveSourceTests {
     }
   }
 
-  /// After a damaged header the next sound one is found, behind the content of the lost file.
+  /// After a damaged header, the next intact one is found after the content of the lost file.
   @Test func aDamagedHeaderCostsOneFile() throws {
     var random = Seeded(5)
     let first = PaxArchive.bytes([("a", [1])], isEnded: false)
@@ -162,8 +162,9 @@ struct ArchiveSourceTests {
     #expect(error?.kind == .unknownFormat)
   }
 
-  /// Names that lead out are skipped or lose their first slash; no file of the host is touched.
-  @Test func namesThatLeadOutAreNotFollowed() throws {
+  /// Names that lead outside are skipped or lose their leading slash; no file of the host is
+  /// changed.
+  @Test func namesThatLeadOutsideAreNotFollowed() throws {
     let (report, fixture) = try Self.importing(
       bytes: PaxArchive.bytes([
         ("../up", [1]), ("a/../../up", [1]), ("/abs/file", [2]), ("./dot/./file", [3]), ("..", [1]),
@@ -189,8 +190,8 @@ struct ArchiveSourceTests {
     #expect(try fixture.bytes("folders/x/ok", report) == [2])
   }
 
-  /// A snapshot holds paths that are longer than those of a system call, and `export tar` writes
-  /// them: an import takes them, too.
+  /// A snapshot can contain paths that are longer than a system call accepts, and `export tar`
+  /// writes them, so an import accepts them as well.
   @Test(arguments: [(1, 2_000), (200, 40), (255, 250)])
   func aPathLongerThanASystemCallTakesIsImported(length: Int, depth: Int) throws {
     let name = String(repeating: "d", count: length)
@@ -202,8 +203,8 @@ struct ArchiveSourceTests {
     #expect(try fixture.bytes("folders/x/ok", report) == [2])
   }
 
-  /// The largest number of 32 bits means "unchanged" to the kernel: a file restored with it would
-  /// be root's, as would one whose negative number became 0.
+  /// For the kernel, the largest 32-bit number means "unchanged": a file restored with it would
+  /// belong to root, as would one whose negative number became 0.
   @Test(arguments: ["PAX_FORMAT", "GNU_FORMAT"])
   func anOwnerThatLinuxDoesNotHaveIsNamed(format: String) throws {
     let directory = try TemporaryDirectory("archive")
@@ -228,8 +229,8 @@ struct ArchiveSourceTests {
     #expect(report.snapshot.snapshot.users.map(\.id) == [4_294_967_294])
   }
 
-  /// A truncated archive gives what precedes the end, and never a part of a file.
-  @Test func aTruncatedArchiveGivesWhatIsSound() throws {
+  /// The entries before the end of a truncated archive are imported, and never a part of a file.
+  @Test func intactEntriesOfATruncatedArchiveAreImported() throws {
     var random = Seeded(3)
     let whole = PaxArchive.bytes([
       ("a", [1]), ("b", random.bytes(100_000)), ("c", random.bytes(100_000)),
@@ -244,14 +245,15 @@ struct ArchiveSourceTests {
     }
   }
 
-  /// The checksum at the end of gzip data shows damage that nothing else does, in any file.
+  /// Only the checksum at the end of gzip data detects some damage, which may be in any file.
   @Test func aWrongChecksumOfGzipIsFound() throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]), at: "tar")
     try Self.run("gzip < tar > one; (gzip; gzip < tar) < tar > two", in: directory)
     for name: ByteString in ["one", "two"] {
       let whole = try directory.read(name)
-      // The CRC-32 and the size of the last member, which for `two` is behind the end of the tar.
+      // The CRC-32 and the size at the end of the last gzip member; for `two`, that member is after
+      // the end of the tar archive.
       for offset in [whole.count - 8, whole.count - 1] {
         var bytes = whole
         bytes[offset] ^= 1
@@ -263,8 +265,8 @@ struct ArchiveSourceTests {
     }
   }
 
-  /// The checksum of the content shows damage of lz4 data, also with linked blocks. Damage that the
-  /// checksum of a block shows precedes what is decoded.
+  /// The content checksum detects damage of lz4 data, even with linked blocks. A block checksum
+  /// detects damage before the block is decoded.
   @Test(arguments: ["-B4", "-B4 -BD", "-9 --content-size", "-B5 -BX"])
   func aWrongChecksumOfLZ4IsFound(options: String) throws {
     let directory = try TemporaryDirectory("archive")
@@ -286,7 +288,7 @@ struct ArchiveSourceTests {
     #expect(cut.skipped.entryCount == 0 && cut.damage?.isSuspect == false)
   }
 
-  /// All that the program recovers of a truncated file is imported.
+  /// All data that the program recovers from a truncated file is imported.
   @Test(arguments: ["gzip", "bzip2", "xz"], [1, 4, 8])
   func aTruncatedStreamGivesAllFiles(program: String, count: Int) throws {
     let directory = try TemporaryDirectory("archive")
@@ -302,9 +304,9 @@ struct ArchiveSourceTests {
     }
   }
 
-  /// Several streams and zeros behind the last one are valid, as for the programs; other data is
-  /// not, and all that precedes it is sound.
-  @Test(arguments: ["gzip", "bzip2", "xz"]) func whatFollowsAStreamIsRead(program: String) throws {
+  /// Several streams, and zeros after the last one, are valid, as for the programs; other data is
+  /// not, and everything before it is intact.
+  @Test(arguments: ["gzip", "bzip2", "xz"]) func dataAfterAStreamIsRead(program: String) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]), at: "tar")
     try Self.run(
@@ -320,8 +322,8 @@ struct ArchiveSourceTests {
     #expect(other.damage?.isSuspect == false && other.skipped.entryCount == 0)
   }
 
-  /// A claimed size costs neither memory nor disk.
-  @Test func anAbsurdSizeIsOnlyDamage() throws {
+  /// A wrong large size uses neither memory nor disk space.
+  @Test func anAbsurdSizeCountsAsDamage() throws {
     var member = PaxMember(path: Array("big".utf8), kind: .file(size: 1 << 62), mode: 0o644)
     member.modified = 1
     let bytes =
@@ -370,7 +372,7 @@ struct ArchiveSourceTests {
   }
 }
 
-/// Archives of files, written without a check of the names.
+/// Archives of files, written without a check of their names.
 enum PaxArchive {
   static func bytes(_ files: [(name: String, content: [UInt8])], isEnded: Bool = true) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -385,7 +387,7 @@ enum PaxArchive {
 }
 
 extension Seeded {
-  /// Returns random bytes of a copy.
+  /// Returns random bytes from a copy of the generator.
   func bytes(copying count: Int) -> [UInt8] {
     var generator = self
     return generator.bytes(count)

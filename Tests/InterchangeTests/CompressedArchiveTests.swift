@@ -5,14 +5,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Archives in bzip2, xz, lzip and lzma: their checks, and what is decoded in front of damage.
+/// Archives compressed with bzip2, xz, lzip and lzma: their checksums, and the data decoded before
+/// damage.
 struct CompressedArchiveTests {
   private typealias Archives = ArchiveSourceTests
 
-  /// A check behind the end of the archive in the data is verified, too.
+  /// A checksum after the end of the archive in the data is also verified.
   @Test(arguments: ["bzip2", "xz"]) func aWrongCheckAtTheEndIsFound(program: String) throws {
     let directory = try TemporaryDirectory("archive")
-    // libarchive reads nothing behind the end mark, and so no check there.
+    // libarchive reads nothing after the end-of-archive marker, so it verifies no checksum there.
     let zeros = [UInt8](repeating: 0, count: 1 << 20)
     try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]) + zeros, at: "tar")
     try Archives.run("\(program) < tar > z", in: directory)
@@ -26,9 +27,9 @@ struct CompressedArchiveTests {
     #expect(try fixture.bytes("folders/x/b", report) == [2])
   }
 
-  /// The damage of a block shows when it is decoded, and the blocks before it are sound.
+  /// The damage of a block is detected when it is decoded, and the blocks before it are intact.
   @Test(arguments: ["bzip2 -1", "xz --block-size=100000"])
-  func whatPrecedesADamagedBlockIsImported(program: String) throws {
+  func entriesBeforeADamagedBlockAreImported(program: String) throws {
     let directory = try TemporaryDirectory("archive")
     var random = Seeded(9)
     let files = (0..<8).map { ("f\($0)", random.bytes(50_000)) }
@@ -46,7 +47,7 @@ struct CompressedArchiveTests {
     }
   }
 
-  /// Damage changes a whole block of bzip2, so that the first one is no longer an archive.
+  /// Damage changes a whole bzip2 block, so that the first block no longer contains an archive.
   @Test func damageOfTheFirstBlockIsNamed() throws {
     let directory = try TemporaryDirectory("archive")
     var random = Seeded(10)
@@ -90,11 +91,11 @@ struct CompressedArchiveTests {
     #expect(error?.reason.contains("a dictionary of more than 1 GiB") == true, "\(error as Any)")
   }
 
-  /// A window that is too large is the error, and not the format.
+  /// The error is that the window is too large, not that the format is wrong.
   @Test func aLimitAtTheStartIsNamed() throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write(PaxArchive.bytes([("a", [1])]), at: "tar")
-    // Without a size in the header, that of the window is there.
+    // Without a size in the header, the size of the window is at its position.
     try Archives.run("cat tar | zstd -q --ultra -22 --long=30 > z", in: directory)
     let error = #expect(throws: InterchangeError.self) {
       try Archives.importing("z", of: directory)
@@ -102,7 +103,8 @@ struct CompressedArchiveTests {
     #expect(error?.reason.contains("a window of more than 128 MiB") == true, "\(error as Any)")
   }
 
-  /// The first letters of a compression are no sign of it: a tar begins with a name.
+  /// The first letters of a compressed format do not identify it, because a tar archive begins with
+  /// a name.
   @Test(arguments: ["BZh9", "BZh91AY&S", "LZIP1", "]"])
   func aNameLikeASignatureIsATar(name: String) throws {
     let directory = try TemporaryDirectory("archive")
@@ -114,16 +116,16 @@ struct CompressedArchiveTests {
 
   // MARK: - lzip and lzma
 
-  /// Compresses a file; Debian installs no lzip by default.
+  /// Compresses a file; Debian does not install lzip by default.
   private static func pack(_ name: String, to target: String, as format: String) -> String {
     format == "lzip"
       ? "bsdtar --lzip --format raw -cf \(target) \(name)"
       : "xz --format=lzma < \(name) > \(target)"
   }
 
-  /// Several members and zeros behind the last one are valid; another archive and other data are
-  /// named.
-  @Test(arguments: ["lzip", "lzma"]) func whatFollowsAMemberIsRead(format: String) throws {
+  /// Several members, and zeros after the last one, are valid; another archive and other data are
+  /// reported.
+  @Test(arguments: ["lzip", "lzma"]) func dataAfterAMemberIsRead(format: String) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]), at: "tar")
     try Archives.run(
@@ -144,7 +146,7 @@ struct CompressedArchiveTests {
     #expect(more.damage?.isSuspect == false && more.skipped.entryCount == 0)
   }
 
-  /// The checksum and the sizes of lzip are behind the end of the archive in the data.
+  /// The checksum and the sizes of lzip are after the end of the archive in the data.
   @Test(arguments: [20, 16, 8]) func aWrongChecksumOfLzipIsFound(offset: Int) throws {
     let directory = try TemporaryDirectory("archive")
     let zeros = [UInt8](repeating: 0, count: 1 << 20)
@@ -161,7 +163,7 @@ struct CompressedArchiveTests {
     #expect(try fixture.bytes("folders/x/b", report) == [2])
   }
 
-  /// All that can be decoded of a truncated file is imported.
+  /// All data that can be decoded from a truncated file is imported.
   @Test(arguments: [("lzip", 1), ("lzip", 8), ("lzip", 21), ("lzma", 1)])
   func aTruncatedLzipOrLzmaGivesAllFiles(format: String, count: Int) throws {
     let directory = try TemporaryDirectory("archive")

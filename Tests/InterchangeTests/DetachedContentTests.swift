@@ -7,7 +7,7 @@ import Testing
 
 /// Contents that other threads store while the source continues.
 struct DetachedContentTests {
-  /// Files of which some are larger than those that are collected, and some equal.
+  /// Files, some of which are larger than those that are batched, and some of which are equal.
   private static func items() -> [ListedSource.Item] {
     var random = Seeded(9)
     let large = (0..<12).map { random.bytes(300_000 + 70_000 * $0) }
@@ -42,7 +42,7 @@ struct DetachedContentTests {
     #expect(entries["folders/x/d2/f9"] == nil && entries["folders/x/d3/f59"] != nil)
   }
 
-  /// An error that is none of a file ends the import, whichever thread finds it.
+  /// An error that does not concern a single file ends the import, whichever thread finds it.
   @Test func anotherErrorMakesNoSnapshot() throws {
     let fixture = try Fixture()
     var items = Self.items()
@@ -53,7 +53,7 @@ struct DetachedContentTests {
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 
-  /// Contents that other threads have stored until an interruption are not stored again.
+  /// Contents that other threads stored before an interruption are not stored again.
   @Test func anInterruptionKeepsWhatIsStored() throws {
     let fixture = try Fixture()
     let reads = Atomic<Int>(0)

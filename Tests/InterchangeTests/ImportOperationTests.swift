@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Sources that become snapshots, whatever the order of their entries.
+/// Sources become snapshots, whatever the order of their entries.
 struct ImportOperationTests {
   @Test func aSourceBecomesADirectoryOfTheSnapshot() throws {
     let fixture = try Fixture()
@@ -32,7 +32,7 @@ struct ImportOperationTests {
       ])
     #expect(entries["folders/x"]?.permissions == 0o750)
     #expect(entries["folders/x"]?.modified == Timestamp(seconds: 77, nanoseconds: 5))
-    // A directory that the source does not have belongs to the owner of what is in it.
+    // A directory that the source does not contain belongs to the owner of its content.
     #expect(entries["folders/x/a"]?.owner == 12 && entries["folders/x/a"]?.permissions == 0o755)
     #expect(entries["folders/x/link"]?.node == .symlink(target: "/etc/passwd"))
     #expect(entries["folders/x/a/b/file"]?.attributes.map(\.name) == ["user.large", "user.small"])
@@ -42,7 +42,7 @@ struct ImportOperationTests {
     #expect(report.snapshot.snapshot.reason.rawValue == "import")
   }
 
-  /// A later import of the same stores the snapshot and nothing else.
+  /// A later import of the same data stores only the snapshot.
   @Test func aSecondImportStoresNoContentAgain() throws {
     let fixture = try Fixture()
     var random = Seeded(4)
@@ -67,7 +67,7 @@ struct ImportOperationTests {
     #expect(try fixture.entries(report)["folders/x/c"]?.node == .symlink(target: "a"))
   }
 
-  /// A path below a link is never a path below the link's target.
+  /// A path below a link is never stored below the link's target.
   @Test func nothingIsStoredThroughALink() throws {
     let fixture = try Fixture()
     let report = try fixture.run([
@@ -99,7 +99,7 @@ struct ImportOperationTests {
     #expect(report.snapshot.snapshot.totals.bytes == 7)
   }
 
-  /// The group is named by the smallest path by its bytes, as in a backup.
+  /// As in a backup, the group is named after its smallest path in byte order.
   @Test func aGroupIsNamedByItsSmallestPath() throws {
     let fixture = try Fixture()
     let report = try fixture.run([.file("a/b", "x"), .link("a-b", to: "a/b")])
@@ -137,7 +137,7 @@ struct ImportOperationTests {
     #expect(content.pieces.count == 3 && report.statistics.newBytes < 10_000)
   }
 
-  /// A damaged file is not stored in part, and the others are.
+  /// A damaged file is not stored in part, and the other files are stored.
   @Test func damageCostsOneFile() throws {
     let fixture = try Fixture()
     var damaged = ListedSource.Item.entry("bad", .file(size: 10))
@@ -149,7 +149,7 @@ struct ImportOperationTests {
     #expect(try fixture.entries(report)["folders/x/bad"] == nil)
   }
 
-  @Test func whatPrecedesTheDamageIsImported() throws {
+  @Test func entriesBeforeTheDamageAreImported() throws {
     let fixture = try Fixture()
     var cut = ListedSource.Item.entry("cut", .file(size: 10))
     cut.parts = [.bytes([1, 2]), .failure(.damaged)]
@@ -176,7 +176,7 @@ struct ImportOperationTests {
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 
-  /// Before an entry, and while a content is read.
+  /// The interruption comes before an entry, or while a content is read.
   @Test(arguments: [0, 1]) func anInterruptedImportMakesNoSnapshot(calls: Int) throws {
     let fixture = try Fixture()
     let count = Atomic<Int>(0)
@@ -191,8 +191,8 @@ struct ImportOperationTests {
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 
-  /// Ctrl-C ends the writer of a pipe, too: the end of its archive, or the damage there, is no
-  /// reason to store what has arrived.
+  /// Ctrl-C also ends the program that writes to a pipe: the end of its archive, or the damage
+  /// there, must not cause the partial data to be stored.
   @Test(arguments: [nil, InterchangeError.Kind.damaged])
   func anInterruptionAtTheEndMakesNoSnapshot(end: InterchangeError.Kind?) throws {
     let fixture = try Fixture()
@@ -221,7 +221,7 @@ struct ImportOperationTests {
     }
   }
 
-  /// The time of a snapshot is a text with a year of four digits; a file can have any time.
+  /// The time of a snapshot is a text with a four-digit year; a file can have any time.
   @Test(arguments: [1_099_511_627_776, -1_099_511_627_776, Int64.max, Int64.min])
   func aTimeThatNoSnapshotCanHaveIsReplaced(seconds: Int64) throws {
     let fixture = try Fixture()
@@ -247,7 +247,7 @@ struct ImportOperationTests {
     #expect(skipped.entryCount == 2)
   }
 
-  /// Invalid entries are named and cost no other, whatever their reader let pass.
+  /// Invalid entries are reported and do not affect others, whatever their reader accepted.
   @Test func invalidEntriesAreNamed() throws {
     let fixture = try Fixture()
     var large = ListedSource.Item.file("large", "x")
@@ -266,12 +266,12 @@ struct ImportOperationTests {
   }
 }
 
-/// A wish to stop.
+/// A request to stop.
 private final class Signal: Sendable {
   let isGiven = Atomic<Bool>(false)
 }
 
-/// A source whose end comes with the wish to stop.
+/// A source at whose end the request to stop arrives.
 private struct EndingSource: EntrySource {
   var list: ListedSource
   let signal: Signal

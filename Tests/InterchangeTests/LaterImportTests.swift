@@ -6,7 +6,8 @@ import Testing
 
 @testable import Interchange
 
-/// Imports of a newer backup of the same device: only what changed by its manifest is read.
+/// Imports of a newer backup of the same device read only the files that changed according to its
+/// manifest.
 struct LaterImportTests {
   typealias Item = MobileSyncFixture.Item
 
@@ -18,7 +19,7 @@ struct LaterImportTests {
     (fixture, cache) = (try Fixture(), try TemporaryDirectory("cache"))
   }
 
-  /// A file of a device that was not changed for long before the backup.
+  /// A file that had not changed for a long time before the backup.
   private static func item(_ path: String, _ text: String, at time: Int64 = 1_600_000_000) -> Item {
     Item(app, path, .file(Array(text.utf8))) { item in
       (item.file.modified, item.file.changed) = (time, time)
@@ -51,7 +52,7 @@ struct LaterImportTests {
     try fixture.text(ByteString("folders/x/apps/com.example.app/data/" + path), outcome.report)
   }
 
-  /// Replaces a content by other bytes of the same size, or of a given one.
+  /// Replaces a content with other bytes of the same size, or of a given one.
   private func spoil(
     _ path: String, in directory: TemporaryDirectory, _ form: MobileSyncFixture.Form = .database,
     size: Int? = nil
@@ -64,7 +65,7 @@ struct LaterImportTests {
     try directory.write(Array(bytes.prefix(size ?? bytes.count)), at: place)
   }
 
-  /// Unchanged files have the stored content although the backup has other bytes for them.
+  /// Unchanged files keep the stored content although the backup has other bytes for them.
   @Test(arguments: MobileSyncFixture.Form.allCases, [nil, "a password"])
   func onlyChangedContentsAreRead(_ form: MobileSyncFixture.Form, _ password: String?) throws {
     var backup = MobileSyncFixture([
@@ -76,7 +77,7 @@ struct LaterImportTests {
     #expect(first.report.isComplete && first.report.unchanged == 0 && first.opened == 4)
     backup.items[2] = Self.item("changed", "after.", at: 1_600_000_001)
     backup.items[4] = Self.item("new", "added")
-    // Metadata is that of the newer backup.
+    // The metadata is that of the newer backup.
     backup.items[1].file.attributes = [.init(name: "note", value: [1])]
     let directory = try backup.write()
     try spoil("same", in: directory, form)
@@ -92,13 +93,13 @@ struct LaterImportTests {
     let same = entries["folders/x/apps/com.example.app/data/same"]
     #expect(same?.attributes.map(\.name) == ["user.note"])
     #expect(second.report.snapshot.snapshot.totals.files == 4)
-    // The record of the second import is whole, too.
+    // The record of the second import is also complete.
     #expect(try run(directory, password: password).report.unchanged == 4)
     let again = try run(directory, password: password, isReread: true)
     #expect(again.report.unchanged == 0 && again.opened == 4)
   }
 
-  /// Each fact of the manifest counts.
+  /// Each recorded property in the manifest counts.
   @Test(arguments: 0..<7) func aChangedFactIsAChangedContent(_ fact: Int) throws {
     var backup = MobileSyncFixture([Self.item("file", "before")])
     _ = try run(try backup.write())
@@ -119,7 +120,7 @@ struct LaterImportTests {
   }
 
   /// The times of a file that changed shortly before the backup do not prove that it is unchanged:
-  /// the file in the backup has to be the same one.
+  /// the content in the backup has to be the same file.
   @Test(arguments: ["recent", "without inode", "without status change"])
   func aRecentFileIsReadUnlessItsContentIsTheSameFile(_ reason: String) throws {
     var item = Self.item("file", "before", at: reason == "recent" ? 1_678_307_100 : 1_600_000_000)
@@ -148,7 +149,7 @@ struct LaterImportTests {
     #expect(named.reason.hasSuffix("is missing in the backup"))
   }
 
-  /// The log of a database, which may have another size, is read and reported each time.
+  /// The log of a database, whose size may differ, is read and reported each time.
   @Test func aContentOfAnotherSizeIsRead() throws {
     let directory = try MobileSyncFixture([Self.item("db-wal", "text")]).write()
     _ = try run(directory)
@@ -160,7 +161,7 @@ struct LaterImportTests {
     }
   }
 
-  /// A content that lost its end is named each time, although it is stored as a whole.
+  /// A truncated content is reported each time, although it is stored completely.
   @Test func aTruncatedContentIsNamed() throws {
     let directory = try MobileSyncFixture([
       Self.item("file", "text"), Self.item("other", "more"),
@@ -174,7 +175,7 @@ struct LaterImportTests {
     }
   }
 
-  /// The record of one repository is useless for another: nothing refers to missing data.
+  /// The record of one repository is not used for another, so nothing refers to missing data.
   @Test func contentsThatTheRepositoryLacksAreRead() throws {
     let directory = try MobileSyncFixture([Self.item("file", "text")]).write()
     _ = try run(directory)
@@ -182,7 +183,7 @@ struct LaterImportTests {
     #expect(other.opened == 1 && other.report.unchanged == 0)
   }
 
-  /// A damaged record costs time and is never believed.
+  /// A damaged record costs time and is never trusted.
   @Test func aDamagedRecordIsNotUsed() throws {
     let directory = try MobileSyncFixture([Self.item("file", "text")]).write()
     _ = try run(directory)

@@ -61,8 +61,8 @@ struct LogicalPathTests {
     #expect(report.isComplete)
   }
 
-  /// Directories in a container that the source does not have belong to the owner of what is in
-  /// them, as those of an Android backup; those above containers are as in a backup of the device.
+  /// Directories in a container that the source does not contain, for example in an Android backup,
+  /// belong to the owner of their content; those above containers are as in a backup of the device.
   @Test func missingDirectoriesHaveTheOwnerOfTheirContent() throws {
     let fixture = try Fixture()
     let report = try Self.run(Self.items, in: fixture)
@@ -77,7 +77,7 @@ struct LogicalPathTests {
     }
   }
 
-  /// A stranger's backup cannot make the list of containers arbitrarily long.
+  /// An untrusted backup cannot make the list of containers arbitrarily long.
   @Test func theListOfContainersIsBounded() throws {
     var containers = ImportedContainers()
     for number in 0..<(ImportedContainers.limit + 3) {
@@ -91,7 +91,7 @@ struct LogicalPathTests {
     #expect(skipped.listed.first?.reason.contains("; 3 more are") == true)
   }
 
-  /// The sink has the paths below another one, also those of hard links.
+  /// The sink receives the paths below another one, including those of hard links.
   @Test func anExportKeepsTheLogicalPaths() throws {
     let fixture = try Fixture()
     let data = "apps/org.example.a/data"

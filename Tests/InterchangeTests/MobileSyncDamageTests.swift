@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// Damaged, incomplete and hostile backups: what is lost is named, and the rest is read.
+/// Damaged, incomplete and hostile backups: lost files are reported, and the others are read.
 struct MobileSyncDamageTests {
   typealias Item = MobileSyncFixture.Item
 
@@ -18,7 +18,8 @@ struct MobileSyncDamageTests {
 
   private static let good = file("good")
 
-  /// Reads a backup with one good file and another, and returns the reason for the other's loss.
+  /// Reads a backup with one intact file and another, and returns the reason for the loss of the
+  /// other.
   private func loss(
     of item: Item, form: MobileSyncFixture.Form = .database, password: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -56,7 +57,7 @@ struct MobileSyncDamageTests {
     }
   }
 
-  /// The digest of Manifest.db is that of the encrypted content.
+  /// The digest in Manifest.db is that of the encrypted content.
   @Test func digestsOfEncryptedContentsAreCompared() throws {
     let (bytes, key): ([UInt8], _) = ([5, 6, 7], [UInt8](repeating: 8, count: 32))
     let stored = MobileSyncFixture.encrypt(bytes, key: key, isPadded: true)
@@ -67,7 +68,7 @@ struct MobileSyncDamageTests {
         $0.file.digest = MessageDigest.digest(of: content.span, .sha1)
       }
       #expect(try loss(of: item, password: "x") == nil || !isRight)
-      // Old manifests may have either.
+      // Old manifests may have either digest.
       #expect(try loss(of: item, form: .records, password: "x") == nil)
     }
   }
@@ -94,7 +95,7 @@ struct MobileSyncDamageTests {
     #expect(try reason(stored, wrapped: wrapped)?.contains("class 7") == true)
   }
 
-  /// Without its key, an encrypted content is not taken for a plain one.
+  /// Without its key, an encrypted content is not mistaken for a plain one.
   @Test func keysOfOtherLengthsAreNamed() throws {
     let item = Self.file("x", [UInt8](repeating: 5, count: 16)) {
       $0.file.key = WrappedKey(classNumber: MobileSyncFixture.classNumber, wrapped: [1, 2, 3])
@@ -152,7 +153,7 @@ struct MobileSyncDamageTests {
       try loss(of: Self.file("x") { $0.file.mode = 0o020644 })?.contains("its mode") == true)
     #expect(
       try loss(of: Item(Self.app, "x", .symlink("")))?.contains("no target") == true)
-    // Without a type in the mode, the flags decide.
+    // If the mode has no type, the flags decide.
     #expect(try loss(of: Self.file("x") { $0.file.mode = 0o644 }) == nil)
   }
 
@@ -175,7 +176,7 @@ struct MobileSyncDamageTests {
     }
   }
 
-  @Test func otherFilesAreNoDatabases() throws {
+  @Test func otherFilesAreNotDatabases() throws {
     let directory = try MobileSyncFixture([Self.good]).write()
     for bytes in [[], Array("SQLite format 3\0".utf8), [UInt8](repeating: 0x41, count: 10_000)] {
       try directory.write(bytes, at: "Manifest.db")
@@ -187,7 +188,7 @@ struct MobileSyncDamageTests {
     }
   }
 
-  /// A view or a virtual table could execute anything under the name of the table.
+  /// A view or a virtual table with the name of the table could execute anything.
   @Test(arguments: [
     "CREATE VIEW Files AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
       + "SELECT x AS fileID, '' AS domain, '' AS relativePath, 1 AS flags, x AS file FROM c",
@@ -205,7 +206,7 @@ struct MobileSyncDamageTests {
     #expect(error?.kind == .damaged)
   }
 
-  /// Whatever byte of a database is changed, reading ends, and never with a trap.
+  /// Whichever byte of a database is changed, reading ends, and never with a trap.
   @Test func changedDatabasesEnd() throws {
     let items = (0..<40).map { Self.file("f\($0)") }
     let directory = try MobileSyncFixture(items).write()
@@ -286,8 +287,8 @@ struct MobileSyncDamageTests {
 /// The metadata of a file in Manifest.db.
 struct MobileFileTests {
   /// An archive by another writer (Python's plistlib), with its objects in another order than
-  /// Apple's, the root as number 5, the data of the key as an object of its own, and integers of 1,
-  /// 2, 4, 8 and 16 bytes.
+  /// Apple's, the root as object 5, the data of the key as a separate object, and integers of 1, 2,
+  /// 4, 8 and 16 bytes.
   private static let foreign = [
     "62706c6973743030d4010203040506070a582476657273696f6e592461726368697665725424746f7058246f626a",
     "6563747312000186a05f100f4e534b657965644172636869766572d1080954726f6f748005a90b0c1213181c3a3b",
@@ -334,7 +335,7 @@ struct MobileFileTests {
     #expect(try MobileFile(archive: file.archive(relativePath: "x")) == file)
   }
 
-  /// Any changed byte gives another file or an error, never a trap.
+  /// Any changed byte results in another file or an error, never in a trap.
   @Test func changedArchivesEnd() throws {
     let bytes = try #require(Hex.decode(Self.foreign))
     for index in bytes.indices {
@@ -347,7 +348,7 @@ struct MobileFileTests {
     }
   }
 
-  /// Objects that refer to each other without end, and an archive beyond the limit.
+  /// Objects with circular references, and an archive beyond the limit.
   @Test func endlessArchivesAreRefused() throws {
     let cycle = PropertyList.dictionary([
       .init("$objects", .array([.uid(1), .uid(0)])),

@@ -6,8 +6,8 @@ import TestSupport
 
 /// A backup as iTunes and the Finder write it, in a temporary directory.
 ///
-/// The manifest, the keybag and the encryption are written here by the description of the format,
-/// not by the program's own writer.
+/// The manifest, the keybag and the encryption are written here according to the description of the
+/// format, not by the program's own writer.
 struct MobileSyncFixture {
   /// An entry of a backup.
   struct Item {
@@ -15,11 +15,11 @@ struct MobileSyncFixture {
     var path: String
     var content: Content
     var file = MobileFile()
-    /// The name of the content, if it is not the right one.
+    /// The name of the content, or nil for the correct one.
     var fileID: ByteString?
-    /// The flags, if they are not the right ones.
+    /// The flags, or nil for the correct ones.
     var flags: Int64?
-    /// The metadata, if it is not that of `file`.
+    /// The metadata, or nil for that of `file`.
     var archive: [UInt8]?
     /// Whether the content is written.
     var isStored = true
@@ -64,11 +64,11 @@ struct MobileSyncFixture {
   var items: [Item]
   var form = Form.database
   var password: String?
-  /// Whether the database is padded as Apple's programs do.
+  /// Whether the database is padded as by Apple's programs.
   var isManifestPadded = true
   /// Whether the contents are padded.
   var areContentsPadded = true
-  /// The rounds of the first derivation; nil for a keybag of iOS before 10.2.
+  /// The rounds of the first derivation, or nil for a keybag of iOS before 10.2.
   var firstRounds: UInt32? = 3
   var rounds: UInt32 = 2
   var snapshotState = "finished"
@@ -113,7 +113,7 @@ struct MobileSyncFixture {
     MobileRecord.fileID(domain: ByteString(item.domain), relativePath: ByteString(item.path))
   }
 
-  /// Encrypts bytes; without padding the last block is filled up with zeros.
+  /// Encrypts bytes; without padding, the last block is filled up with zeros.
   static func encrypt(_ bytes: [UInt8], key: [UInt8], isPadded: Bool) -> [UInt8] {
     var plain = bytes
     if isPadded {
@@ -127,7 +127,7 @@ struct MobileSyncFixture {
     return encrypted
   }
 
-  /// Returns a key wrapped with that of the class, after the number of the class.
+  /// Returns the number of the class, followed by a key wrapped with the key of the class.
   static func wrapped(_ key: [UInt8]) -> [UInt8] {
     let wrapped = KeyWrap.wrap(
       SecretBytes(copying: key.span), with: SecretBytes(copying: classKey.span))
@@ -141,7 +141,7 @@ struct MobileSyncFixture {
     try Self.makeDatabase(items, at: path)
     var bytes = try directory.read("plain.db")
     try directory.directory.remove("plain.db")
-    // Apple's programs write the database with a log.
+    // Apple's programs write the database with a WAL.
     (bytes[18], bytes[19]) = (2, 2)
     if password != nil, firstRounds != nil {
       bytes = Self.encrypt(bytes, key: Self.manifestKey, isPadded: isManifestPadded)
@@ -254,8 +254,8 @@ struct MobileSyncFixture {
       ]).xml(), at: "Info.plist")
   }
 
-  /// The keybag, with the first class last, as some writers have it, and one that only the device
-  /// unwraps.
+  /// The keybag, with the first class last, as some writers order it, and a class that only the
+  /// device can unwrap.
   var keybag: [UInt8] {
     let salt = [UInt8](repeating: 0x5a, count: 20)
     let firstSalt = [UInt8](repeating: 0xd5, count: 20)

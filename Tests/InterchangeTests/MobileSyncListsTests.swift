@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// The property lists and the metadata of a written backup, in the form that other programs
+/// The property lists and the metadata of a written backup have the form that other programs
 /// require. (CommandTests.ITunesPeersTests lets six of them read backups.)
 struct MobileSyncListsTests {
   private func list(
@@ -15,7 +15,7 @@ struct MobileSyncListsTests {
     return try #require(lists.all.first { $0.name == name }).list
   }
 
-  /// A device accepts the files of listed containers only: apps, extensions and groups.
+  /// A device only accepts files of listed containers: apps, extensions and groups.
   @Test func allContainersWithFilesAreListed() throws {
     var device = MobileSyncDevice()
     device.apps = [.init(identifier: "com.example.app", build: "42")]
@@ -39,7 +39,7 @@ struct MobileSyncListsTests {
     #expect(read.apps.map(\.identifier) == ["com.example.app", "org.unlisted"])
   }
 
-  /// Readers take a backup for one in an older form, or fail, with another version.
+  /// With another version, readers treat the backup as one in an older form, or fail.
   @Test(
     arguments: [
       (nil, "10.3"), ("", "10.3"), ("9.3.5", "10.3"), ("10.1.1", "10.3"), ("10.2", "10.3"),
@@ -54,7 +54,7 @@ struct MobileSyncListsTests {
     #expect(try list("Info.plist", of: device)["Product Version"] == .string(written))
   }
 
-  /// Readers need these members, and an import does not take the empty texts for names.
+  /// Readers need these members, and an import does not use the empty strings as names.
   @Test func unknownMembersAreEmpty() throws {
     let manifest = try list("Manifest.plist", of: MobileSyncDevice())
     for name in ["DeviceName", "ProductType", "SerialNumber"] {
@@ -64,7 +64,8 @@ struct MobileSyncListsTests {
     #expect(read.name == nil && read.productType == nil && read.serialNumber == nil)
   }
 
-  /// The backups of a device have different identifiers, each always the same.
+  /// Different backups of a device have different identifiers; the same backup always has the same
+  /// one.
   @Test func theIdentifierIsOfTheDeviceAndTheDate() throws {
     func identifier(_ device: String, at seconds: Int64) throws -> String? {
       var described = MobileSyncDevice()
@@ -77,7 +78,7 @@ struct MobileSyncListsTests {
     #expect(try identifier("a", at: 2) != first && identifier("b", at: 1) != first)
   }
 
-  /// The keybag of a plain backup opens with the empty password, as that of a device does.
+  /// The keybag of an unencrypted backup opens with the empty password, as that of a device does.
   @Test func plainBackupsHaveAKeybag() throws {
     let manifest = try list("Manifest.plist", of: MobileSyncDevice())
     guard case .data(let bytes) = manifest["BackupKeyBag"] else {
@@ -114,7 +115,7 @@ struct MobileSyncListsTests {
     #expect(try metadata.file.archive(relativePath: path).count < 100 << 10)
   }
 
-  @Test func timesThatNoDeviceHasAreTheNearest() {
+  @Test func unsupportedTimesBecomeTheNearest() {
     for (seconds, written) in [
       (Int64.max, Int64(9_223_372_036)), (Int64.min, -9_223_372_036), (1 << 33, 1 << 33),
       (-1, -1),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Interchange
 
-/// Backups with a log or a journal beside Manifest.db.
+/// Backups with a log or a journal next to Manifest.db.
 struct MobileSyncLogTests {
   typealias Item = MobileSyncFixture.Item
 
@@ -15,8 +15,8 @@ struct MobileSyncLogTests {
 
   private static let items = ["first", "second"].map { Item(app, $0, .file([1, 2, 3])) }
 
-  /// Writes a backup and gives its manifest the state in which statements leave a database with
-  /// some of the items, and the file beside it.
+  /// Writes a backup, and brings its manifest into the state in which statements leave a database
+  /// with some of the items, with the log or journal next to it.
   private func backup(
     of items: [Item], _ listed: some Sequence<Item>, beside name: ByteString,
     changing change: (SQLiteDatabase) throws -> Void
@@ -90,7 +90,7 @@ struct MobileSyncLogTests {
     try expectLoss(in: backup, because: "its pages have 512 bytes")
   }
 
-  /// The file that is in the database is read, and the log is named.
+  /// Expects that the file in the database is read, and the log is reported.
   private func expectLoss(
     in backup: TemporaryDirectory, because reason: String,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// Backups that are written here and read by the reader, and their form.
+/// Backups that are written here and then read by the reader, and their form.
 struct MobileSyncSinkTests {
   private static var device: MobileSyncDevice {
     var device = MobileSyncDevice()
@@ -76,7 +76,7 @@ struct MobileSyncSinkTests {
       #expect(read.entry == entry)
       #expect(read.content == content)
     }
-    // The directories above, which were not given.
+    // The parent directories, which were not given.
     for path in ["groups/group.example", "groups/group.example/deep/er", "folders/HomeDomain"] {
       #expect(outcome.entries[ByteString(path)]?.entry.kind == .directory, "\(path)")
     }
@@ -86,8 +86,8 @@ struct MobileSyncSinkTests {
     #expect(backup.device.apps == Self.device.apps)
   }
 
-  /// The directories above containers have no entry in a backup, and nothing is missing without
-  /// them.
+  /// The directories above containers have no entry in a backup, but they are not reported, because
+  /// nothing is missing without them.
   @Test func directoriesAboveContainersAreNotNamed() throws {
     let target = try TemporaryDirectory("itunes")
     let paths = [
@@ -99,7 +99,7 @@ struct MobileSyncSinkTests {
         (entry("apps/com.example.app/extensions/com.example.app.e/data", .directory), []),
         (entry("apps/com.example.app/bundle", .directory), []), (entry("other", .directory), []),
       ], to: target.path("backup"))
-    // Bundles are counted apart.
+    // Bundles are counted separately.
     #expect(skipped.listed.map(\.path) == ["other"])
     let manifest = try PropertyList(reading: target.read("backup/Manifest.plist"))
     let listed = manifest["Applications"]?["com.example.app.e"]
@@ -112,7 +112,7 @@ struct MobileSyncSinkTests {
       rounds: 2)
   }
 
-  /// Contents of all sizes around a block, with and without a SHA-1, of each class.
+  /// Contents of all sizes around the block size, with and without a SHA-1, of each class.
   @Test func encryptedBackupsAreRead() throws {
     let target = try TemporaryDirectory("itunes")
     let path = target.path("backup")
@@ -156,7 +156,7 @@ struct MobileSyncSinkTests {
 
   private func digits(_ number: Int) -> [UInt8] { Array("\(number)".utf8) }
 
-  /// Nothing of an encrypted backup is plain, equal contents differ, and sizes are whole blocks.
+  /// An encrypted backup contains no plaintext, equal contents differ, and sizes are whole blocks.
   @Test func encryptedBackupsAreOpaque() throws {
     let target = try TemporaryDirectory("itunes")
     let path = target.path("backup")
@@ -185,8 +185,8 @@ struct MobileSyncSinkTests {
     #expect(stored.count == 2 && stored.allSatisfy { $0.count == 80 })
   }
 
-  /// A target would become another one in the metadata, which is text.
-  @Test func linksToNamesThatAreNoTextAreNamed() throws {
+  /// A link target that is not valid text would be changed in the metadata, which is text.
+  @Test func linksToInvalidTextAreReported() throws {
     let target = try TemporaryDirectory("itunes")
     let odd = entry("groups/g/x", .symlink(target: ByteString([0x61, 0xff])))
     let file = entry("groups/g/y", .file(size: 1))
@@ -196,7 +196,7 @@ struct MobileSyncSinkTests {
     #expect(entries["groups/g/x"] == nil && entries["groups/g/y"]?.content == [9])
   }
 
-  /// A class that no file has is not written: no reader would find its key.
+  /// A class that does not exist is not written, because no reader would find its key.
   @Test func unknownClassesAreNamed() throws {
     let target = try TemporaryDirectory("itunes")
     let odd = entry(
@@ -208,7 +208,7 @@ struct MobileSyncSinkTests {
     #expect(outcome.entries["groups/g/x"]?.content == [9])
   }
 
-  /// Digests as Apple's programs write them: for system domains only.
+  /// Digests are written as Apple's programs write them: for system domains only.
   @Test func systemDomainsHaveDigests() throws {
     let target = try TemporaryDirectory("itunes")
     let path = target.path("backup")
@@ -247,8 +247,8 @@ struct MobileSyncSinkTests {
     #expect(outcome.entries["apps/com.example.app/data/f"]?.content == [3])
   }
 
-  /// A device can have two containers of an app, and two apps an extension of one identifier: the
-  /// files of the second one are named and never mixed with those of the first.
+  /// A device can have two containers of one app, and two apps can have an extension of one
+  /// identifier: the files of the second one are reported and never mixed with those of the first.
   @Test(arguments: [nil, "x"]) func secondContainersAreNamed(password: String?) throws {
     let target = try TemporaryDirectory("itunes")
     let first = "apps/com.example.app"
@@ -295,7 +295,7 @@ struct MobileSyncSinkTests {
     #expect(outcome.entries[ByteString(data + "/b")]?.entry.kind == .symlink(target: "/x/y"))
   }
 
-  /// Of several containers of an app, one that is exported alone is that of the app.
+  /// If only one of several containers of an app is exported, it becomes the container of the app.
   @Test func aSecondContainerIsExportedAlone() throws {
     let target = try TemporaryDirectory("itunes")
     let skipped = try write(

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Interchange
 
-/// Contents of another size than the manifest of a backup records: a truncated one is named and not
-/// taken; that of a database in use may legitimately differ.
+/// Contents whose size differs from the manifest of a backup: a truncated one is reported and not
+/// imported; the size of a database in use may legitimately differ.
 struct MobileSyncSizeTests {
   typealias Item = MobileSyncFixture.Item
 
@@ -16,7 +16,7 @@ struct MobileSyncSizeTests {
     Item("AppDomain-com.example.app", path, .file(bytes)) { $0.file.size = recorded }
   }
 
-  /// Returns a database of empty pages of 512 bytes, with a number of pages in its header.
+  /// Returns a database with empty pages of 512 bytes, and a number of pages in its header.
   private static func database(pages: Int, recorded: UInt8) -> [UInt8] {
     var bytes = Array("SQLite format 3\0".utf8) + [UInt8](repeating: 0, count: pages * 512 - 16)
     (bytes[16], bytes[17]) = (2, 0)
@@ -24,7 +24,7 @@ struct MobileSyncSizeTests {
     return bytes
   }
 
-  /// Reads a backup with a good file and others.
+  /// Reads a backup with one intact file and others.
   private func read(
     _ items: [Item], form: MobileSyncFixture.Form = .database, password: String?
   ) throws -> MobileSyncFixture.Outcome {
@@ -41,10 +41,10 @@ struct MobileSyncSizeTests {
     ("large", [UInt8](repeating: 7, count: 100_000), 100_001),
   ]
 
-  /// The padding of an encrypted content shows that the device sent it so: the app made the file
-  /// shorter after its size was recorded.
+  /// The padding of an encrypted content proves that the device sent it so: the app shortened the
+  /// file after its size was recorded.
   @Test(arguments: MobileSyncFixture.Form.allCases)
-  func shorterEncryptedContentsAreTaken(form: MobileSyncFixture.Form) throws {
+  func shorterEncryptedContentsAreImported(form: MobileSyncFixture.Form) throws {
     for (path, bytes, recorded) in Self.short {
       let item = Self.file(path, bytes, recorded: recorded)
       let outcome = try read([item], form: form, password: "x")
@@ -73,7 +73,7 @@ struct MobileSyncSizeTests {
     #expect(outcome.skipped.entryCount == 0 && outcome.skipped.propertyCount == 1)
   }
 
-  /// The SHA-1 of a content, if the manifest has it, shows that it is whole.
+  /// If the manifest has the SHA-1 of a content, it proves that the content is complete.
   @Test(arguments: MobileSyncFixture.Form.allCases)
   func digestsDecideInsteadOfSizes(form: MobileSyncFixture.Form) throws {
     let bytes: [UInt8] = [1, 2, 3, 4]
@@ -84,8 +84,8 @@ struct MobileSyncSizeTests {
     #expect(outcome.skipped.entryCount == 0 && outcome.skipped.propertyCount == 1)
   }
 
-  /// A database may be shorter than its size in the manifest, but not than the one in its header,
-  /// unless it has a log.
+  /// A database may be shorter than its size in the manifest, but not shorter than the size in its
+  /// header, unless it has a log.
   @Test(arguments: [nil, "x"]) func databasesAreJudgedByTheirHeaders(password: String?) throws {
     let whole = Self.database(pages: 2, recorded: 2)
     let truncated = Self.database(pages: 2, recorded: 3)

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Interchange
 
-/// Backups of iTunes and the Finder, plain and encrypted, with both manifests.
+/// Backups of iTunes and the Finder, plain and encrypted, with both forms of the manifest.
 struct MobileSyncTests {
   typealias Item = MobileSyncFixture.Item
 
   private static let app = "AppDomain-com.example.app"
 
-  /// Sizes around blocks, and more than one portion of decryption.
+  /// Sizes around the block size, and more than one portion of decryption.
   private static let sizes = [0, 1, 15, 16, 17, 31, 32, 4096, 300_001]
 
   private static func content(_ size: Int) -> [UInt8] {
@@ -41,7 +41,7 @@ struct MobileSyncTests {
       Item("HomeDomain", "Library/SMS/sms.db", .file(content(11))),
     ] + sizes.map { Item(app, "Documents/\($0)", .file(content($0))) }
 
-  /// The backups of all versions since iOS 4.
+  /// The forms of backups in all versions since iOS 4.
   private static let variants: [(MobileSyncFixture.Form, password: String?, firstRounds: UInt32?)] =
     [
       (.database, nil, 3), (.database, "pass wörd", 3), (.database, "x", nil), (.records, nil, nil),
@@ -104,7 +104,7 @@ struct MobileSyncTests {
     }
   }
 
-  /// An app that no list of the backup names has its extensions if it has data.
+  /// An app that no list of the backup contains has its extensions if it has data.
   @Test(arguments: MobileSyncFixture.Form.allCases)
   func unlistedAppsHaveTheirExtensions(form: MobileSyncFixture.Form) throws {
     var fixture = MobileSyncFixture([
@@ -139,7 +139,7 @@ struct MobileSyncTests {
     #expect(try MobileSyncSource(backup).madeAt == device.madeAt)
   }
 
-  /// Other programs write neither the padding of the manifest nor that of the contents.
+  /// Other programs pad neither the manifest nor the contents.
   @Test func paddingMayBeAbsent() throws {
     var fixture = MobileSyncFixture(Self.items)
     fixture.password = "x"
@@ -173,13 +173,13 @@ struct MobileSyncTests {
     #expect(try MobileSyncFixture.read(directory.path, password: "right").reasons == [])
   }
 
-  /// A password for a plain backup is not needed and does not harm.
+  /// An unencrypted backup needs no password, and one that is given has no effect.
   @Test func plainBackupsNeedNoPassword() throws {
     let directory = try MobileSyncFixture(Self.items).write()
     #expect(try MobileSyncFixture.read(directory.path, password: "x").damaged == [:])
   }
 
-  /// A keybag that asks for a billion rounds is refused at once.
+  /// A keybag that requires a billion rounds is refused at once.
   @Test(
     arguments: [
       (20_000_001, 10_000, InterchangeError.Kind.limitExceeded), (3, 1_000_001, .limitExceeded),
@@ -211,7 +211,7 @@ struct MobileSyncTests {
   }
 }
 
-/// Keybags that this project did not write: the examples of hashcat's modes 14700 and 14800
+/// Keybags from another source: the examples of hashcat's modes 14700 and 14800
 /// (https://hashcat.net/wiki/doku.php?id=example_hashes), whose password is `hashcat`.
 struct MobileSyncKeybagVectorTests {
   private func keybag(

@@ -8,7 +8,7 @@ import Testing
 /// The lists of entries that restic and borg print, as they arrive. (CommandTests.ImportPeerTests
 /// runs programs that print them.)
 struct PeerEntryListTests {
-  /// Returns a reader of a text that arrives in portions.
+  /// Returns a reader of a text that is delivered in portions.
   private func reader(
     _ kind: PeerKind, _ text: String, portion: Int = .max
   ) -> PeerEntryReader {
@@ -57,7 +57,7 @@ struct PeerEntryListTests {
       ])
   }
 
-  /// borg prints local times without an offset, which `TZ` makes those of UTC.
+  /// borg prints local times without an offset; with `TZ` set, they are in UTC.
   @Test func linesOfBorgHaveTimesAndDamage() {
     let text = """
       {"path":"a","isomtime":"2024-01-02T03:04:05.500000","healthy":true}
@@ -78,14 +78,14 @@ struct PeerEntryListTests {
     let (found, fault) = entries(.restic, node("/a") + "\n" + line)
     #expect(found.count == 1)
     #expect(fault?.contains(reason) == true, "\(fault ?? "none")")
-    // What follows in the archive keeps its own times.
+    // Later entries in the archive keep their own times.
     let list = PeerEntryList(.restic, reader(.restic, node("/a") + "\n" + line)) { 0 }
     #expect(list.time(of: "a") == time && list.time(of: "b") == nil)
     list.finish()
     #expect(list.fault == fault && list.skipped.isEmpty)
   }
 
-  /// A type is a text of the repository: one that is unknown is not printed.
+  /// A type is a text from the repository: an unknown one is not printed.
   @Test(arguments: ["irregular", "\\u001b[31m", ""])
   func unknownTypesAreNotPrinted(type: String) {
     let list = PeerEntryList(.restic, reader(.restic, node("/a", type))) { 0 }
@@ -105,7 +105,7 @@ struct PeerEntryListTests {
     #expect(short.fault == "the list of entries is shorter than the archive")
   }
 
-  /// Entries that only the list has are named, also after the last one of the archive.
+  /// Entries that are only in the list are reported, even after the last one of the archive.
   @Test func entriesThatTheArchiveLacksAreNamed() {
     let text = [node("/a"), node("/b", "socket"), node("/c"), node("/d", "fifo"), node("/e")]
       .joined(separator: "\n")

@@ -4,9 +4,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The files of an export of everything.
+/// The files of an export of a whole repository.
 struct RepositoryExportTests {
-  /// An archive that lacks something is not taken for a whole one: the next export tries again.
+  /// An incomplete archive is not treated as a complete one: the next export tries again.
   @Test func anIncompleteArchiveIsReplacedByAWholeOne() throws {
     let fixture = try Fixture()
     let stored = try fixture.run([.file("a", "a")]).snapshot
@@ -24,7 +24,7 @@ struct RepositoryExportTests {
     #expect(again == .present)
   }
 
-  /// An export does not remove the temporary files of one that is running.
+  /// An export does not remove the temporary files of a running one.
   @Test func twoExportsIntoADirectoryExcludeEachOther() throws {
     let directory = try TemporaryDirectory("export")
     let part: ByteString = "out/.sandboxctl-0123456789abcdef.tmp"
@@ -43,7 +43,7 @@ struct RepositoryExportTests {
     #expect(names.isEmpty)
   }
 
-  /// The file of an export that is running stays, whatever else writes into the directory.
+  /// The file of a running export stays, whatever other programs write into the directory.
   @Test func anotherExportKeepsTheFileOfARunningOne() throws {
     let directory = try TemporaryDirectory("export")
     let bytes: [UInt8] = [1, 2, 3]
@@ -60,7 +60,7 @@ struct RepositoryExportTests {
     #expect(try directory.directory.names() == ["a.tar", "b.tar"])
   }
 
-  /// A file that has appeared in the meantime is not replaced, and nothing else is left behind.
+  /// A file that has appeared in the meantime is not replaced, and no temporary file stays.
   @Test func aFileThatAppearsIsNotReplaced() throws {
     let directory = try TemporaryDirectory("export")
     let output = try OutputFile(path: directory.path("a.tar"))

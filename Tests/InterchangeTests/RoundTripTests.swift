@@ -5,9 +5,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An export that is imported again gives the same tree.
+/// An exported tree that is imported again is the same tree.
 struct RoundTripTests {
-  /// Entries with everything that a pax archive holds.
+  /// Entries with all properties that a pax archive can store.
   private static func items() -> [ListedSource.Item] {
     var random = Seeded(2)
     var rich = ListedSource.Item.file("dir/rich", random.bytes(300_000))
@@ -37,13 +37,13 @@ struct RoundTripTests {
     ]
   }
 
-  /// An ACL in the kernel's form: the owner, user 1000, the group, the mask, all others.
+  /// An ACL in the kernel's form: the owner, user 1000, the group, the mask, and all others.
   private static let accessList: [UInt8] =
     [2, 0, 0, 0] + [1, 0, 6, 0, 255, 255, 255, 255] + [2, 0, 4, 0, 232, 3, 0, 0]
     + [4, 0, 4, 0, 255, 255, 255, 255] + [16, 0, 4, 0, 255, 255, 255, 255]
     + [32, 0, 0, 0, 255, 255, 255, 255]
 
-  /// If a format cannot hold the first name of a file, the next one has the content.
+  /// If a format cannot store the first name of a file, the next one has the content.
   @Test func aLinkToAnOmittedNameIsAFile() throws {
     let fixture = try Fixture()
     var odd = ListedSource.Item.file("a", "text")
@@ -93,7 +93,7 @@ struct RoundTripTests {
     }
   }
 
-  /// Neither reading nor writing takes the time of its zeros.
+  /// Neither reading nor writing takes time for the zeros of a hole.
   @Test func aHoleOfAnySizeIsExported() throws {
     let fixture = try Fixture()
     var sparse = ListedSource.Item.entry("sparse", .file(size: (1 << 60) + 3))
@@ -109,7 +109,7 @@ struct RoundTripTests {
     #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
   }
 
-  /// Names keep their bytes in the header and in records, which have the long ones.
+  /// Names keep their bytes in the header and in pax records, which contain the long ones.
   @Test func namesKeepTheirBytes() throws {
     let fixture = try Fixture()
     let long = String(repeating: "n", count: 150)
@@ -152,7 +152,7 @@ struct RoundTripTests {
   func otherProgramsExtractAnExport(program: String) throws {
     let fixture = try Fixture()
     let items = Self.items().filter { item in
-      // Device files need privileges; far times need a file system that has them.
+      // Device files need privileges; distant times need a file system that supports them.
       if case .blockDevice = item.entry.kind { return false }
       return item.entry.path != ["future"]
     }
@@ -182,7 +182,7 @@ struct RoundTripTests {
     #expect(status.allocated < 1_000_000)
   }
 
-  /// Each takes the lists from other records.
+  /// Each program reads the lists from different records.
   @Test(arguments: [
     "tar --acls -xpf", "tar --xattrs --xattrs-include=* --acls -xpf", "bsdtar --acls -xpf",
   ])
@@ -214,7 +214,7 @@ struct RoundTripTests {
     #expect(found["folder"]?.attributes["system.posix_acl_default"] == Self.accessList)
   }
 
-  /// A time that a zip archive cannot hold becomes the nearest one, not one a century later.
+  /// A time that a zip archive cannot store becomes the nearest one, not one a century later.
   @Test func zipHasTheNearestTimes() throws {
     let fixture = try Fixture()
     let times: [Int64] = [-2, 0, 2_147_483_647, 2_147_483_648, 1 << 33]
@@ -276,7 +276,7 @@ struct RoundTripTests {
     #expect(tested.code == 0 && tested.errors.isEmpty, "\(tested.output)\(tested.errors)")
   }
 
-  /// A zip archive at the end of a tar archive is content, also if the flags of its names are
+  /// A zip archive at the end of a tar archive is content, even if the flags of its names specify
   /// UTF-8.
   @Test func aZipArchiveInATarArchiveKeepsItsBytes() throws {
     let fixture = try Fixture()
@@ -291,8 +291,8 @@ struct RoundTripTests {
     #expect(try fixture.bytes("folders/x/in.zip", report) == directory.read("in.zip"))
   }
 
-  /// Names keep their bytes, and two forms of one name are two files, in a zip archive in any
-  /// reader.
+  /// In a zip archive, names keep their bytes, and two Unicode forms of one name are two files, in
+  /// each reader.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
   func zipNamesKeepTheirBytes(format: ArchiveReader.Format) throws {
     let fixture = try Fixture()
@@ -322,7 +322,7 @@ struct RoundTripTests {
       if case .directory = entry.node { continue }
       #expect(found[path]?.node == entry.node, "\(path)")
     }
-    // Archives with a damaged end or directory are read, or refused.
+    // Archives with a damaged end or directory are either read or refused.
     for count in stride(from: 1, to: 150, by: 7) {
       var changed = archive
       changed[changed.count - count] ^= 0xFF
@@ -337,7 +337,7 @@ struct RoundTripTests {
     }
   }
 
-  /// The group of a file with a list has the permissions of the mask in the mode, also if the
+  /// In the mode of a file with an ACL, the group has the permissions of the mask, even if the
   /// list's entry for the group has others.
   @Test func aModeHasTheMaskOfTheList() throws {
     let fixture = try Fixture()
@@ -360,7 +360,7 @@ struct RoundTripTests {
     #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
   }
 
-  /// The names of lists that only libarchive's form of ACLs has become the kernel's attribute.
+  /// An ACL that is only in libarchive's form (`SCHILY.acl.access`) becomes the kernel's attribute.
   @Test func accessListsOfOtherProgramsAreAttributes() throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write("x", at: "f")

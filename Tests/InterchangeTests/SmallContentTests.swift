@@ -5,9 +5,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The small contents of a source, which are stored together.
+/// Small contents of a source are stored together.
 struct SmallContentTests {
-  /// Files around the limits of a batch have their contents, in any order of sizes.
+  /// Files around the limits of a batch keep their contents, in any order of sizes.
   @Test func everyFileKeepsItsContent() throws {
     let fixture = try Fixture()
     var random = Seeded(31)
@@ -35,7 +35,7 @@ struct SmallContentTests {
       try fixture.bytes("folders/x/again", report) == fixture.bytes("folders/x/d3/f3", report))
   }
 
-  /// A source that gives more bytes than it claims, or holes, is taken by what it gives.
+  /// If a source provides more bytes than it claims, or holes, the provided data counts.
   @Test func theBytesCountAndNotTheClaimedSize() throws {
     let fixture = try Fixture()
     var random = Seeded(32)
@@ -56,7 +56,7 @@ struct SmallContentTests {
     #expect(try fixture.text("folders/x/a", report) + fixture.text("folders/x/z", report) == "az")
   }
 
-  /// Of a path that occurs twice, the last entry counts, also if the first one is large.
+  /// If a path occurs twice, the last entry counts, even if the first one is large.
   @Test(arguments: [(10, 300_000), (300_000, 10), (10, 20)])
   func theLastEntryOfAPathCounts(first: Int, second: Int) throws {
     let fixture = try Fixture()
@@ -68,7 +68,7 @@ struct SmallContentTests {
     #expect(bytes == [UInt8](repeating: 2, count: second))
   }
 
-  /// A file that is damaged or has an invalid path does not change its neighbours.
+  /// A file that is damaged or has an invalid path does not affect its neighbors.
   @Test func aDamagedFileIsSkippedAlone() throws {
     let fixture = try Fixture()
     var damaged = ListedSource.Item.file("damaged", "begin")
@@ -83,8 +83,8 @@ struct SmallContentTests {
     }
   }
 
-  /// A source that ends with damage gives all that precedes it.
-  @Test func whatPrecedesTheDamageIsStored() throws {
+  /// If a source ends with damage, all data before it is stored.
+  @Test func entriesBeforeTheDamageAreStored() throws {
     let fixture = try Fixture()
     var source = ListedSource([.file("a", "1"), .file("b", "2")])
     source.end = .damaged

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Interchange
 
-/// Snapshots of snapd, made here by the description of the format.
+/// Snapshots of snapd, made here according to the description of the format.
 struct SnapFixture {
   let directory: TemporaryDirectory
 
@@ -80,7 +80,7 @@ struct SnapFixture {
     ]
   }
 
-  /// Archives of the system's and a user's data.
+  /// Archives of the system's data and of a user's data.
   static func archives(user: ByteString = "ada") throws -> [SnapArchive: [UInt8]] {
     [
       .system: try archive([.file("42/config", "set"), .file("common/db", "rows")]),

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Interchange
 
-/// Snapshots of snapd that are written here and read by the reader.
+/// Snapshots for snapd that are written here and then read by the reader.
 struct SnapSinkTests {
   private let fixture: SnapFixture
   private let store: Fixture
@@ -16,7 +16,7 @@ struct SnapSinkTests {
     store = try Fixture()
   }
 
-  /// The data of two snaps, with all that an archive holds.
+  /// The data of two snaps, with all properties that an archive can store.
   private static func items() -> [ListedSource.Item] {
     var random = Seeded(3)
     var rich = ListedSource.Item.file("apps/editor/data/deep/rich", random.bytes(300_000))
@@ -47,7 +47,7 @@ struct SnapSinkTests {
     return try store.run(&source) { $0.placement.prefix = "" }
   }
 
-  /// Writes a snapshot of this program, and returns the bytes with the skipped entries.
+  /// Writes a snapshot of this program for snapd. Returns the bytes with the skipped entries.
   private func export(
     _ report: ImportReport, as form: SnapSink.Form, of top: ByteString = "apps",
     _ change: (inout SnapSink.Facts) -> Void = { _ in }
@@ -111,7 +111,7 @@ struct SnapSinkTests {
     #expect(try #require(snaps.first { $0.name == "server" }).epoch == nil)
   }
 
-  @Test func whatSnapdCannotHoldIsNamed() throws {
+  @Test func entriesThatSnapdCannotStoreAreReported() throws {
     let report = try imported([
       .file("apps/editor/data/x", "x"), .file("apps/editor/old-revisions/41/x", "x"),
       .link("apps/editor/system-data/linked", to: "apps/editor/data/x"),
@@ -134,7 +134,7 @@ struct SnapSinkTests {
     #expect(none?.kind == .unrepresentable)
   }
 
-  /// Old revisions come before the current one in the order of the paths.
+  /// In the order of the paths, old revisions come before the current one.
   @Test func theRevisionIsTheCurrentOne() throws {
     let report = try imported([.file("apps/editor/data/x", "x")])
     var snapshot = report.snapshot.snapshot

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Interchange
 
-/// Snapshots of snapd as they are read: whole, damaged and hostile.
+/// Snapshots of snapd are read, whether complete, damaged or hostile.
 struct SnapSourceTests {
   private let fixture: SnapFixture
 
@@ -34,8 +34,8 @@ struct SnapSourceTests {
     #expect(outcome.entries["folders/snapd/editor.json"]?.permissions == 0o600)
   }
 
-  /// All archives have sums of their own, so that they are whole without the directory of the zip
-  /// archive. One that is missing with it is damage.
+  /// All archives have their own checksums, so they are complete without the central directory of
+  /// the zip archive. If an archive is missing as well, the snapshot is damaged.
   @Test func aSnapshotWithoutDirectoryIsWhole() throws {
     let archives = try SnapFixture.archives()
     let metadata = SnapFixture.metadata(archives)
@@ -43,7 +43,7 @@ struct SnapSourceTests {
     let bytes = try SnapFixture.zip(members)
     let outcome = try fixture.read(Array(bytes.dropLast(22)))
     #expect(outcome.reasons == [] && outcome.contents.count == 5)
-    // The metadata is first, and the first archive ends in its middle.
+    // The metadata is first, and the first archive is truncated in the middle.
     let cut = try SnapFixture.zip(Array(members.suffix(2)) + Array(members.prefix(2)))
     var source = try fixture.source(Array(cut.prefix(cut.count / 2)))
     var kind: InterchangeError.Kind?
@@ -51,7 +51,7 @@ struct SnapSourceTests {
     #expect(kind == .damaged)
   }
 
-  /// An archive with another sum is named, and the others are taken.
+  /// An archive with a wrong checksum is reported, and the others are imported.
   @Test func aWrongSumIsNamed() throws {
     var archives = try SnapFixture.archives()
     let metadata = SnapFixture.metadata(archives)
@@ -90,8 +90,8 @@ struct SnapSourceTests {
     #expect(outcome.skipped.entryCount == 5)
   }
 
-  /// Names that lead elsewhere, or to other revisions, are skipped; links are only stored.
-  @Test func namesLeadNowhere() throws {
+  /// Names that lead outside, or to other revisions, are skipped; links are only stored.
+  @Test func namesThatLeadOutsideAreSkipped() throws {
     var link = SnapFixture.Member.file("common/link", "")
     link.entry.kind = .symlink(target: "../../../../etc")
     var hard = SnapFixture.Member.file("common/hard", "")
@@ -209,7 +209,7 @@ struct SnapSourceTests {
     #expect(whole.reasons == [])
     #expect(whole.contents.count == 10)
     #expect(whole.contents["apps/server/data/places"] == Array("marks".utf8))
-    // A damaged snapshot does not prevent the others.
+    // A damaged snapshot does not affect the others.
     let damaged = try fixture.read(
       export([("1_editor.zip", Array(first.prefix(first.count / 2))), ("1_server.zip", second)]))
     #expect(damaged.contents.count == 5)
@@ -222,8 +222,8 @@ struct SnapSourceTests {
     #expect(twiceReasons.contains("1_server.zip: export.json lists it"))
   }
 
-  /// The snapshots that were skipped before a truncation are named, too.
-  @Test func aTruncatedExportNamesWhatWasSkipped() throws {
+  /// The snapshots that were skipped before a truncation are also reported.
+  @Test func aTruncatedExportReportsSkippedSnapshots() throws {
     let archives = try SnapFixture.archives()
     let first = try SnapFixture.zip(
       SnapFixture.members(archives, SnapFixture.metadata(archives)))
@@ -254,7 +254,7 @@ struct SnapSourceTests {
     #expect(throws: SnapFault.self) { _ = try SnapMetadata(parsing: Array(text.utf8)) }
   }
 
-  /// Many snapshots cannot fill memory with their metadata, which compresses well.
+  /// The metadata of many snapshots, which compresses well, cannot exhaust memory.
   @Test func theMetadataOfAnExportIsBounded() throws {
     let archives: [SnapArchive: [UInt8]] = [.system: try SnapFixture.archive([])]
     let files = try (0..<9).map { number in

@@ -17,7 +17,7 @@ struct ListedSource: EntrySource {
   enum Part {
     case bytes([UInt8])
     case hole(UInt64)
-    /// The content cannot be read from here on.
+    /// The content cannot be read beyond this point.
     case failure(InterchangeError.Kind)
   }
 
@@ -26,7 +26,7 @@ struct ListedSource: EntrySource {
   var skipped = SkippedEntries()
   var madeAt: Timestamp?
   var apps: [ForeignApp] = []
-  /// The error after the last entry; nil for none.
+  /// The error after the last entry, or nil.
   var end: InterchangeError.Kind?
 
   init(_ items: [Item]) { self.items = items }
@@ -68,7 +68,7 @@ struct ListedSource: EntrySource {
 }
 
 extension ListedSource.Item {
-  /// An entry of a kind at a path with slashes.
+  /// An entry of a type at a path with slashes.
   static func entry(_ path: String, _ kind: ForeignEntry.Kind) -> Self {
     Self(entry: ForeignEntry(path: ByteString(path).components, kind: kind))
   }
@@ -88,7 +88,7 @@ extension ListedSource.Item {
   }
 }
 
-/// A repository in memory, with what imports store in it.
+/// A repository in memory, with the data that imports store in it.
 struct Fixture {
   let storage = MemoryStorage()
   let repository: Repository

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// The direct reader of archived files, compared with the general one.
+/// The direct reader of archived files is compared with the general one.
 struct UsualArchiveTests {
   /// Returns a file with random members.
   private static func file(_ random: inout Seeded) -> MobileFile {
@@ -38,7 +38,7 @@ struct UsualArchiveTests {
     "", "Library/Preferences/a.plist", "caf\u{e9}/\u{4e2d}\u{6587}", "a/\u{1f600}",
   ]
 
-  /// Files of the usual form are read directly, and as the general reader reads them.
+  /// Files of the usual form are read directly, with the same result as by the general reader.
   @Test func bothReadersReadTheSameMembers() throws {
     var random = Seeded(21)
     var direct = 0
@@ -52,11 +52,12 @@ struct UsualArchiveTests {
       }
       #expect(try MobileFile(archive: bytes) == file)
     }
-    // All others have a text of two units for a character, or a link target outside ASCII.
+    // All others have a text with a character of two UTF-16 units, or a link target outside ASCII.
     #expect(direct > 150)
   }
 
-  /// Whatever the direct reader accepts of a damaged archive, the general one reads alike.
+  /// Whatever the direct reader accepts of a damaged archive, the general one reads in the same
+  /// way.
   @Test func bothReadersAgreeOnDamagedArchives() throws {
     var random = Seeded(22)
     var accepted = 0
@@ -77,7 +78,7 @@ struct UsualArchiveTests {
     #expect(accepted > 100)
   }
 
-  /// Valid archives of another form are for the general reader.
+  /// Valid archives of another form are left to the general reader.
   @Test func otherFormsAreForTheGeneralReader() throws {
     func archive(
       _ members: [PropertyList.Member], _ objects: [PropertyList] = []

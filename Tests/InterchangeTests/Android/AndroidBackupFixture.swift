@@ -3,7 +3,7 @@ import SystemIO
 
 @testable import Interchange
 
-/// Values and shorthands of the tests of Android backups.
+/// Values and helpers for the tests of Android backups.
 enum AndroidBackupFixture {
   typealias Entry = AndroidBackupProgram.Entry
 
@@ -55,7 +55,7 @@ enum AndroidBackupFixture {
 
   static func secret(_ text: String) -> SecretBytes { SecretBytes(copying: Array(text.utf8).span) }
 
-  /// Opens a backup that is in memory.
+  /// Opens a backup in memory.
   static func open(_ bytes: [UInt8], password: String? = nil) throws -> AndroidBackupReader {
     let file = try Descriptor.inMemory(bytes)
     try file.seek(to: 0)
@@ -101,7 +101,7 @@ enum AndroidBackupFixture {
       manifests: manifests, write: target.write)
     for (entry, content) in entries {
       try writer.add(entry)
-      // In two portions, of which the first may be empty.
+      // In two portions, the first of which may be empty.
       for part in [content.prefix(content.count / 3), content.dropFirst(content.count / 3)] {
         try Array(part).withUnsafeBytes { try writer.write($0) }
       }

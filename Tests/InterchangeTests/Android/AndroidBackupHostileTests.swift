@@ -23,7 +23,7 @@ struct AndroidBackupHostileTests {
     Array((["ANDROID BACKUP"] + lines).joined(separator: "\n").utf8)
   }
 
-  /// Returns an archive of members with any names, types and contents, without compression.
+  /// Returns an uncompressed archive of members with any names, types and contents.
   private func backup(_ members: [(name: String, type: Character, content: String)]) -> [UInt8] {
     var bytes = header("5", "0", "none", "")
     for (name, type, content) in members {
@@ -60,7 +60,7 @@ struct AndroidBackupHostileTests {
     expect(.damaged, of: header("5", "0", "none"))
   }
 
-  /// A header that never ends is not read into memory.
+  /// A header without an end is not read into memory.
   @Test func boundsTheHeader() {
     expect(.limitExceeded, of: header("5", "0", String(repeating: "n", count: 100_000)))
     expect(.limitExceeded, of: header("5") + [UInt8](repeating: 0x35, count: 8192))
@@ -93,7 +93,7 @@ struct AndroidBackupHostileTests {
 
   // MARK: - Data
 
-  /// Each truncation is an error, and what precedes it can be kept.
+  /// Each truncation is an error, and the data before it can be kept.
   @Test(arguments: [true, false], [nil, "secret"])
   func findsEachTruncation(isCompressed: Bool, password: String?) throws {
     let files = (0..<4).map {
@@ -119,7 +119,7 @@ struct AndroidBackupHostileTests {
       var changed = bytes
       changed[position] ^= 0x10
       do {
-        // A few bits mean nothing.
+        // A few bits have no meaning.
         let read = try Fixture.contents(of: Fixture.open(changed)).map(\.content)
         #expect(read == whole && position < bytes.count - 4)
       } catch let error as InterchangeError {
@@ -162,15 +162,15 @@ struct AndroidBackupHostileTests {
     #expect(try reader.next() == nil)
   }
 
-  /// Zeros without end after the archive are not read to their end.
-  @Test func boundsWhatFollowsTheEnd() throws {
+  /// If the archive is followed by endless zeros, they are not read to the end.
+  @Test func boundsDataAfterTheEnd() throws {
     let bytes = backup([("apps/a.b/f/x", "0", "text")])
     _ = try Fixture.contents(of: Fixture.open(bytes + [UInt8](repeating: 0, count: 10_240)))
     expect(.damaged, of: bytes + [UInt8](repeating: 0, count: 2 << 20))
   }
 
-  /// A second backup, appended with `cat`, is reported. The first one is whole.
-  @Test(arguments: [true, false]) func namesAnotherBackupBehindTheEnd(isCompressed: Bool) throws {
+  /// A second backup, appended with `cat`, is reported. The first one is complete.
+  @Test(arguments: [true, false]) func reportsAnotherBackupAfterTheEnd(isCompressed: Bool) throws {
     let files = [Fixture.file("apps/a.b/data/files/x", content: "text")]
     let bytes = try Fixture.write(files, isCompressed: isCompressed).bytes
     let zeros = [UInt8](repeating: 0, count: 700)
@@ -201,13 +201,13 @@ struct AndroidBackupHostileTests {
     #expect(reader.skipped.listed.map(\.path) == names.map { ByteString($0) })
   }
 
-  /// Leading slashes and `.` are dropped, as tar does; a file has the place that its name says.
+  /// Leading slashes and `.` are dropped, as tar does; a file gets the path of its name.
   @Test func normalizesNames() throws {
     let reader = try Fixture.open(backup([("/apps//a.b/./f/x", "0", "text")]))
     #expect(try reader.next()?.joinedPath == "apps/a.b/data/files/x")
   }
 
-  /// A package's name with the characters of logical paths is one component.
+  /// A package name that contains characters with a meaning in logical paths stays one component.
   @Test func escapesNamesOfPackages() throws {
     let reader = try Fixture.open(backup([("apps/a~b%2F/f/x", "0", "text")]))
     #expect(try reader.next()?.joinedPath == "apps/a%7Eb%252F/data/files/x")
@@ -241,14 +241,14 @@ struct AndroidBackupHostileTests {
       if case .failure(let error) = result {
         #expect((error as? InterchangeError)?.kind == .damaged)
       } else {
-        // A record whose length is right, without a name.
+        // A record with the correct length but without a name.
         #expect(record == "8 path=\n")
       }
     }
   }
 
-  /// The part before it could be the name of another file.
-  @Test func namesWithNULsAreNamed() throws {
+  /// The part before the NUL could be the name of another file.
+  @Test func namesWithNULsAreReported() throws {
     let record = "26 path=apps/a.b/f/x\0more\n"
     let reader = try Fixture.open(
       backup([
@@ -262,7 +262,7 @@ struct AndroidBackupHostileTests {
     #expect(reader.skipped.entryCount == 2)
   }
 
-  /// The entry is named, and what follows is read.
+  /// The entry is reported, and the entries after it are read.
   @Test func boundsExtendedHeaders() throws {
     let large = String(repeating: "x", count: 1_100_000)
     let comment = "70000 comment=" + String(large.prefix(70_000 - 15)) + "\n"

@@ -2,10 +2,10 @@ import Foundation
 import SystemIO
 import TestSupport
 
-/// Another implementation of Android backups, in Python with OpenSSL's command, as witness for the
-/// reader and the writer.
+/// Another implementation of Android backups, in Python with OpenSSL's command, as a reference for
+/// the reader and the writer.
 enum AndroidBackupProgram {
-  /// An entry, as the program lists it.
+  /// An entry as the program lists it.
   struct Entry: Codable, Hashable {
     var name: String
     /// `0` for a file, `5` for a directory.
@@ -16,7 +16,7 @@ enum AndroidBackupProgram {
     var content: String
   }
 
-  /// The ways to make bytes of a password and of the master key's characters.
+  /// The ways to convert the characters of a password and of the master key to bytes.
   enum Characters: String, CaseIterable {
     case utf8
     /// The low eight bits, as before Android 4.4.
@@ -25,7 +25,7 @@ enum AndroidBackupProgram {
     case mixed
   }
 
-  /// Whether its programs are installed.
+  /// Whether the required programs are installed.
   static let isAvailable = Program.exists("python3") && Program.exists("openssl")
 
   /// Writes a backup with the entries.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// Reading of backups that another implementation wrote.
+/// Backups that another implementation wrote are read.
 @Suite(.enabled(if: AndroidBackupProgram.isAvailable)) struct AndroidBackupReadingTests {
   private typealias Fixture = AndroidBackupFixture
 
@@ -44,7 +44,7 @@ import Testing
     try expectEntries(of: Fixture.open(path: path, password: password))
   }
 
-  /// Before Android 4.4, PBKDF2 took the low eight bits of each character.
+  /// Before Android 4.4, PBKDF2 used the low eight bits of each character.
   @Test(arguments: [AndroidBackupProgram.Characters.low, .mixed])
   func readsKeysOfOlderSystems(characters: AndroidBackupProgram.Characters) throws {
     let directory = try TemporaryDirectory()
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func refusesAWrongPasswordAndNone() throws {
+  @Test func refusesAWrongOrMissingPassword() throws {
     let directory = try TemporaryDirectory()
     let path = directory.string + "/backup.ab"
     try AndroidBackupProgram.make(Fixture.entries, at: path, password: "secret", rounds: 1000)
@@ -83,7 +83,7 @@ import Testing
       paths == Fixture.logicalPaths.map { ByteString($0) } + ["folders/android-backup/x/zz/file"])
   }
 
-  /// A program that packs a directory with `tar` names directories that Android does not.
+  /// A program that packs a directory with `tar` lists directories that Android does not list.
   @Test func acceptsDirectoriesAboveTheTrees() throws {
     let directory = try TemporaryDirectory()
     let path = directory.string + "/backup.ab"
@@ -95,7 +95,7 @@ import Testing
     #expect(reader.skipped.isEmpty)
   }
 
-  /// Returns a member with a changed header, without compression.
+  /// Returns an uncompressed member with a changed header.
   private func member(
     _ name: ByteString, _ content: [UInt8], changing change: (inout [UInt8]) -> Void = { _ in }
   ) -> [UInt8] {
@@ -131,7 +131,7 @@ import Testing
     #expect(reader.skipped.isEmpty)
   }
 
-  /// The map of a sparse file of GNU tar is not taken for the beginning of its content.
+  /// The map of a sparse file from GNU tar is not mistaken for the beginning of its content.
   @Test func namesSparseFiles() throws {
     let records = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
     let (reader, entries) = try read([
@@ -144,7 +144,7 @@ import Testing
     #expect(reader.skipped.listed.first?.path == "apps/a.b/f/sparse")
   }
 
-  /// The map of a sparse file with many parts continues in blocks behind the header.
+  /// The map of a sparse file with many parts continues in blocks after the header.
   @Test func skipsTheMapOfASparseFile() throws {
     var map = [UInt8](repeating: 0x31, count: 1024)
     (map[504], map[512 + 504]) = (1, 0)
@@ -163,8 +163,8 @@ import Testing
     return "\(rest + 2) \(key)=\(value)\n"
   }
 
-  /// Attributes are imported, and those in another form and lists are named.
-  @Test func readsAttributesAndNamesWhatIsDropped() throws {
+  /// Attributes are imported; those in another form, and access control lists, are reported.
+  @Test func readsAttributesAndReportsDroppedOnes() throws {
     func extended(_ records: String...) -> [UInt8] {
       member("pax", Array(records.joined().utf8)) { $0[156] = UInt8(ascii: "x") }
     }

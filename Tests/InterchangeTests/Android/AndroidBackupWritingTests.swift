@@ -5,7 +5,7 @@ import Testing
 
 @testable import Interchange
 
-/// Writing of backups, read by another implementation.
+/// Backups are written, and read by another implementation.
 struct AndroidBackupWritingTests {
   private typealias Fixture = AndroidBackupFixture
 
@@ -48,7 +48,7 @@ struct AndroidBackupWritingTests {
     #expect(found.map(\.content) == entries.map(\.content))
   }
 
-  /// Each backup has salts and keys of its own.
+  /// Each backup has its own salts and keys.
   @Test func encryptsDifferentlyEachTime() throws {
     let first = try Fixture.write(files, password: "secret").bytes
     let second = try Fixture.write(files, password: "secret").bytes
@@ -74,8 +74,7 @@ struct AndroidBackupWritingTests {
     #expect(types.count == 3)
   }
 
-  /// Android restores a package only with its certificates, so a manifest that is made up is
-  /// reported.
+  /// Android restores a package only with its certificates, so a manifest without them is reported.
   @Test func reportsPackagesWithoutCertificates() throws {
     let known = AndroidManifest(package: "c.d", versionCode: 7, certificates: ["30"])
     let entries =
@@ -91,7 +90,7 @@ struct AndroidBackupWritingTests {
     #expect(reader.manifests["a.b"] == AndroidManifest(package: "a.b"))
   }
 
-  /// A manifest that follows the data of its package can no longer be written.
+  /// A manifest can no longer be written after data of its package.
   @Test func writesOneManifestForEachPackage() throws {
     let entries = [
       Fixture.file("apps/e.f/bundle/Base.apk", content: "PK"),
@@ -106,7 +105,7 @@ struct AndroidBackupWritingTests {
     #expect(try Fixture.contents(of: Fixture.open(bytes)).count == 2)
   }
 
-  @Test func listsWhatAnAndroidBackupCannotHave() throws {
+  @Test func reportsEntriesThatAnAndroidBackupCannotStore() throws {
     let path: [ByteString] = ["apps", "a.b", "data", "files", "x"]
     let kinds: [ForeignEntry.Kind] = [
       .symlink(target: "y"), .hardLink(to: ["y"]), .fifo, .characterDevice(major: 1, minor: 3),
@@ -127,7 +126,7 @@ struct AndroidBackupWritingTests {
     #expect(found.count == 2)
   }
 
-  @Test func reportsTimesThatAnAndroidBackupCannotHave() throws {
+  @Test func reportsTimesThatAnAndroidBackupCannotStore() throws {
     var entries: [(entry: ForeignEntry, content: [UInt8])] = []
     for (number, seconds) in [Int64(-1), 0, 8_589_934_591, 8_589_934_592].enumerated() {
       var file = Fixture.file("apps/a.b/data/files/\(number)", content: "text")
@@ -142,7 +141,7 @@ struct AndroidBackupWritingTests {
     #expect(times.map(\.seconds) == [0, 0, 8_589_934_591, 8_589_934_591])
   }
 
-  /// The quota counts what the backup of an app has, except the end of the archive.
+  /// The quota counts everything in an app's backup except the end of the archive.
   @Test func measuresTheQuotaAsTheArchiveDoes() throws {
     let entries = [
       Fixture.file("apps/a.b/data/files/x", content: "text"),

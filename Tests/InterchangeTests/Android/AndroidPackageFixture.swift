@@ -9,7 +9,7 @@ enum AndroidPackageFixture {
   typealias Element = BinaryXMLBuilder.Element
   typealias Attribute = BinaryXMLBuilder.Attribute
 
-  /// The numbers of the attributes of an application.
+  /// The resource IDs of an application's attributes.
   static let allowBackup: UInt32 = 0x0101_0280
   static let backupAgent: UInt32 = 0x0101_027f
   static let fullBackupOnly: UInt32 = 0x0101_0473
@@ -38,7 +38,7 @@ enum AndroidPackageFixture {
         ]))
   }
 
-  /// Returns the binary form of a file of rules.
+  /// Returns the binary form of a rules file.
   static func rules(_ name: String, _ children: [Element]) -> [UInt8] {
     BinaryXMLBuilder.build(Element(name: name, children: children))
   }
@@ -53,7 +53,7 @@ enum AndroidPackageFixture {
       ])
   }
 
-  /// Returns a zip archive of members in their order.
+  /// Returns a zip archive with the members in this order.
   static func zip(_ members: [(path: ByteString, content: [UInt8])]) throws -> [UInt8] {
     let output = Output()
     var sink = try ZipSink(to: output.write)

@@ -25,8 +25,8 @@ struct AndroidPackageTests {
       .isIncluded
   }
 
-  /// Both files of rules, by paths that the packaging tool shortened, over a reference to a
-  /// reference.
+  /// Both rules files have paths that the packaging tool shortened, and are found through a
+  /// reference to a reference.
   @Test func rulesAreFoundByTheirNumbers() throws {
     let table = ResourceTableBuilder.build([
       Table(type: 1, values: [0: .text("res/Aa.xml"), 1: .reference(0x7f02_0003)]),
@@ -85,7 +85,8 @@ struct AndroidPackageTests {
     #expect(try !read([Fixture.backupAgent: agent, Fixture.fullBackupOnly: yes]).isKeyValueOnly)
   }
 
-  /// Android transfers the data of a newer app although it disables backups.
+  /// Android transfers the data of an app that targets API level 31 or later, even if the app
+  /// disables backups.
   @Test func disabledBackupsDependOnTheDestination() throws {
     for (target, isTransferred): (UInt32, Bool) in [(30, false), (31, true)] {
       let found = try package([
@@ -119,7 +120,7 @@ struct AndroidPackageTests {
     ResourceTableBuilder.build([Table(type: 1, values: [0: .text(path)])])
   }
 
-  @Test func whatIsMissingIsNamed() throws {
+  @Test func missingPartsAreReported() throws {
     let manifest = Self.rulesInTable
     #expect(try reason([("a", [1])])?.kind == .unknownFormat)
     let table = try reason([("AndroidManifest.xml", manifest)])
@@ -140,7 +141,7 @@ struct AndroidPackageTests {
     #expect(try reason([("AndroidManifest.xml", Array("<a/>".utf8))])?.kind == .damaged)
   }
 
-  /// A path in the table is a name of a member, and nothing else.
+  /// A path in the resource table is only used as the name of a member.
   @Test func pathsLeadToMembersOnly() throws {
     for path in ["../../etc/passwd", "/etc/passwd", "a\0b"] {
       let error = try reason([
@@ -150,14 +151,14 @@ struct AndroidPackageTests {
     }
   }
 
-  @Test func twoMembersOfANameAreRefused() throws {
+  @Test func twoMembersWithTheSameNameAreRefused() throws {
     let error = try reason([
       ("AndroidManifest.xml", Self.rulesInTable), ("AndroidManifest.xml", Fixture.manifest([:])),
     ])
     #expect(error?.reason == "it has two members 'AndroidManifest.xml'")
   }
 
-  /// A member of zeros is small in the archive.
+  /// A member with many zeros is small in the archive.
   @Test func aBombIsNotRead() throws {
     let error = try reason([
       ("AndroidManifest.xml", [UInt8](repeating: 0, count: (8 << 20) + 1))
@@ -179,7 +180,7 @@ struct AndroidPackageTests {
 
   // MARK: - Sets of rules
 
-  @Test func rulesOfAPackageAreThoseOfItsAppOnly() throws {
+  @Test func rulesOfAPackageApplyOnlyToItsApp() throws {
     let directory = try TemporaryDirectory("rules")
     let apk = try Fixture.zip([
       ("AndroidManifest.xml", Fixture.manifest([Fixture.allowBackup: .typed(0x12, 0)]))

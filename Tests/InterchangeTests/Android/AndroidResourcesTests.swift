@@ -3,7 +3,7 @@ import Testing
 
 @testable import Interchange
 
-/// The table of resources of an APK.
+/// The resource table of an APK.
 struct AndroidResourcesTests {
   private typealias Builder = ResourceTableBuilder
   private typealias Table = ResourceTableBuilder.Table
@@ -29,7 +29,7 @@ struct AndroidResourcesTests {
     }
   }
 
-  @Test func valuesWithPartsAreNoFiles() throws {
+  @Test func valuesWithPartsAreNotFiles() throws {
     #expect(try value(0x7f01_0000, [Table(type: 1, values: [0: .complex])]) == .other)
   }
 
@@ -42,7 +42,7 @@ struct AndroidResourcesTests {
     let circle = [Table(type: 1, values: values)]
     let error = #expect(throws: CodecError.self) { try value(0x7f01_0003, circle) }
     #expect(error?.kind == .limit)
-    // A resource of the system.
+    // A resource of the Android system.
     values[0] = .reference(0x0105_0000)
     #expect(try value(0x7f01_0000, [Table(type: 1, values: values)]) == nil)
   }
@@ -60,7 +60,8 @@ struct AndroidResourcesTests {
     #expect(try value(0x7f02_0000, [all[0], all[1]]) == .text("plain"))
   }
 
-  /// No change of a byte, and no truncation, makes the reader fail in another way than by an error.
+  /// Any changed byte and any truncation makes the reader fail with an error, and never in another
+  /// way.
   @Test func damageIsAnError() throws {
     let file = Builder.build([
       Table(type: 1, values: [0: .text("a"), 3: .reference(0x7f02_0001)]),
@@ -88,7 +89,7 @@ struct AndroidResourcesTests {
     let file = Builder.build([Table(type: 1, values: [0: .text("a")])])
     let table = try #require(
       (0..<(file.count - 1)).last { file[$0] == 0x01 && file[$0 + 1] == 0x02 })
-    // The number of values, the position of the first one, and of the wanted one.
+    // The number of values, the position of the first one, and the position of the wanted one.
     for position in [12, 16, 84] {
       var bytes = file
       bytes[table + position + 3] = 0x7f

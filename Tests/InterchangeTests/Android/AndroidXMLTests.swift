@@ -3,7 +3,7 @@ import Testing
 
 @testable import Interchange
 
-/// Both forms of the XML files of apps.
+/// The text form and the binary form of the XML files of apps.
 struct AndroidXMLTests {
   private typealias Element = BinaryXMLBuilder.Element
 
@@ -51,7 +51,7 @@ struct AndroidXMLTests {
     #expect(fault(text) != nil)
   }
 
-  /// Entities that a document type declares can expand to gigabytes.
+  /// Entities declared in a document type can expand to gigabytes.
   @Test func refusesDocumentTypes() {
     let text = "<!DOCTYPE a [<!ENTITY x 'xx'>]><a b='&x;'/>"
     #expect(fault(text)?.kind == .unsupported)
@@ -119,7 +119,8 @@ struct AndroidXMLTests {
     }
   }
 
-  /// A chunk of size 0 would be read forever, one in itself or beyond the end without bounds.
+  /// A chunk of size 0 would be read forever; one that contains itself or extends beyond the end
+  /// would be read out of bounds.
   @Test func refusesChunksThatLeadNowhere() {
     let bytes = BinaryXMLBuilder.build(sample)
     for size: UInt32 in [0, 7, 8, 0x7fff_ffff, .max] {

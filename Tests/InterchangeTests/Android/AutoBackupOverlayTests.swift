@@ -5,9 +5,10 @@ import Testing
 
 @testable import Interchange
 
-/// The rules of Auto Backup as an overlay for policies.
+/// The rules of Auto Backup as an overlay of policies.
 struct AutoBackupOverlayTests {
-  /// Returns the patterns of the rules that exclude a path, by the overlay of an XML file.
+  /// Returns the patterns of the rules that exclude a path, according to the overlay for an XML
+  /// file.
   private func patterns(excluding path: String) throws -> [String] {
     let directory = try TemporaryDirectory("overlay")
     try directory.write(
@@ -21,7 +22,8 @@ struct AutoBackupOverlayTests {
       .compactMap { $0["match"]?.text }
   }
 
-  /// A path of an app matches itself only, whatever its characters mean in YAML or in a pattern.
+  /// The path of an app's file matches only itself, even if its characters have a meaning in YAML
+  /// or in a pattern.
   @Test(arguments: [
     ("a b", "files/a b/**"), ("a: #b", "files/a: #b/**"), ("&quot;", "files/\"/**"),
     ("a*[b]", "files/a\\*\\[b\\]/**"), ("a&#x2028;b", "files/a\u{2028}b/**"),

@@ -50,7 +50,7 @@ struct AutoBackupRulesTests {
     for name in ["cache", "code_cache", "no_backup"] {
       #expect(reason(rules, name + "/x") == .systemDirectory(ByteString(name)))
       #expect(includes(rules, "files/" + name))
-      // A transfer takes them along.
+      // A transfer includes them.
       #expect(includes(rules, name + "/x", to: .transfer))
       #expect(includes(rules, name + "/x", in: .external))
     }
@@ -87,13 +87,13 @@ struct AutoBackupRulesTests {
     }
     #expect(rule.location == AutoBackupLocation(.file, ["a", "b"]))
     #expect(rule.position == .mark(Mark(line: 1, column: 55)))
-    // The domain names a place; the path from the root of the app is the same one.
+    // The domain specifies a location; the path from the root of the app is the same.
     let other = try full("<exclude domain='root' path='files/a'/>")
     #expect(!includes(other, "a/b", in: .file) && includes(other, "b", in: .file))
   }
 
-  /// A directory that is excluded above an included path: restored by a transfer, and refused by
-  /// the restore from the cloud.
+  /// If the parent directory of an included path is excluded, a transfer restores the path, but a
+  /// restore from the cloud refuses it.
   @Test func anExcludedParentStopsTheRestoreFromTheCloud() throws {
     let rules = "<include domain='file' path='a/b'/><exclude domain='file' path='a'/>"
     let both = try extraction(
@@ -102,7 +102,7 @@ struct AutoBackupRulesTests {
     #expect(includes(both, "a/b/c", in: .file, to: .transfer))
   }
 
-  @Test func theRootDomainHasNotThoseOfItsDirectories() throws {
+  @Test func theRootDomainExcludesDirectoriesWithTheirOwnDomain() throws {
     let rules = try full("<include domain='root' path='.'/>")
     #expect(includes(rules, "app_x/y"))
     #expect(reason(rules, "files/a") == .systemDirectory("files"))
@@ -129,8 +129,7 @@ struct AutoBackupRulesTests {
     #expect(includes(rules, "b", in: .deviceFile))
   }
 
-  /// Android ignores such rules, so that an `include` among them includes nothing and excludes
-  /// nothing.
+  /// Android ignores such rules, so an `include` among them includes nothing and excludes nothing.
   @Test func ignoresInvalidPathsAndDomains() throws {
     let rules = try full(
       """
@@ -150,8 +149,8 @@ struct AutoBackupRulesTests {
     #expect(!includes(slashes, "a/b", in: .file) && includes(slashes, "a", in: .file))
   }
 
-  /// Rules that hold otherwise than they read, or have no effect.
-  @Test func remarksOnWhatAndroidAppliesOtherwise() throws {
+  /// Rules that do not mean what they seem to mean, or have no effect.
+  @Test func remarksOnRulesThatAndroidAppliesDifferently() throws {
     let rules = try full(
       """
       <include domain='file' path='/a' requireFlags='clientSideEncryption|x|y'/>
@@ -187,7 +186,7 @@ struct AutoBackupRulesTests {
     #expect(rules.remarks[3].position == .mark(Mark(line: 3, column: 1)))
   }
 
-  /// A text of the file is escaped and shortened in a remark; one of any length is compared.
+  /// A text of the file is escaped and shortened in a remark; texts of any length are compared.
   @Test func remarksOnHostileTextsAreBounded() throws {
     let long = String(repeating: "a/", count: 2_000)
     let rules = try full(
@@ -240,7 +239,7 @@ struct AutoBackupRulesTests {
     #expect(!includes(rules, "a", in: .file) && includes(rules, "b", in: .file))
     #expect(includes(rules, "a", in: .file, to: .transfer))
     #expect(!includes(rules, "b", in: .file, to: .transfer))
-    // Without a section for transfers, the older file applies only to older apps.
+    // If there is no section for transfers, the older file applies only to older apps.
     rules.extraction?.transfer = nil
     rules.fullBackup = .disabled
     #expect(includes(rules, "a", in: .file, to: .transfer))
@@ -288,14 +287,14 @@ struct AutoBackupRulesTests {
     #expect(section.excludes.count == 1)
   }
 
-  /// Without readable rules Android makes no backup, so an error is better than a guess.
+  /// Without readable rules, Android makes no backup, so an error is better than a guess.
   @Test(arguments: [
     "<full-backup-content><keep domain='file'/></full-backup-content>",
     "<full-backup-content><exclude domain='file' path='a' x='1'/></full-backup-content>",
     "<full-backup-content><include domain='file' path='a' x='1' y='2'/></full-backup-content>",
     "<full-backup-content><include domain='file'><x/></include></full-backup-content>",
     "<data-extraction-rules/>", "<full-backup-content>",
-  ]) func refusesWhatAndroidRefuses(text: String) {
+  ]) func refusesRulesThatAndroidRefuses(text: String) {
     #expect(throws: CodecError.self) {
       try AutoBackupRules.Section(fullBackupContent: Array(text.utf8))
     }

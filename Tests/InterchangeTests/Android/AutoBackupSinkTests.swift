@@ -4,7 +4,7 @@ import Testing
 
 @testable import Interchange
 
-/// Backups of what the rules of Auto Backup include.
+/// Backups of the files that the rules of Auto Backup include.
 struct AutoBackupSinkTests {
   private let directory: TemporaryDirectory
 
@@ -68,7 +68,7 @@ struct AutoBackupSinkTests {
     ("folders/android-backup/a.b/k/key", 10), ("folders/android-shared/0/picture", 11),
   ]
 
-  @Test func whatRulesExcludeIsNotWrittenAndIsNamed() throws {
+  @Test func excludedFilesAreNotWrittenButReported() throws {
     let outcome = try write(
       Self.files,
       by: """
@@ -84,7 +84,7 @@ struct AutoBackupSinkTests {
       ])
     let found = outcome.sink.exclusions
     #expect(found.files == 6 && found.size == 7 + 2 + 4 + 5 + 8 + 10)
-    // Two directories: the one in cache, and that of the rule.
+    // Two directories: the one in the cache, and the one in the rule.
     #expect(found.entries == 6 + 2)
     #expect(
       found.groups.map { "\($0.path): \($0.files), \($0.size), \($0.reason)" } == [
@@ -113,7 +113,7 @@ struct AutoBackupSinkTests {
     #expect(files?.files == 2 && files?.reason == "no rule includes it")
   }
 
-  @Test func aTransferHasRulesOfItsOwn() throws {
+  @Test func aTransferHasItsOwnRules() throws {
     let rules = """
       <data-extraction-rules>
         <cloud-backup><exclude domain="root"/></cloud-backup>
@@ -123,13 +123,13 @@ struct AutoBackupSinkTests {
     let outcome = try write(Self.files, by: rules, for: .transfer)
     #expect(outcome.paths.contains("apps/a.b/data/cache/c/d"))
     #expect(!outcome.paths.contains("apps/a.b/data/databases/x.db"))
-    // An older file is that of both destinations.
+    // An older file applies to both destinations.
     let old = "<full-backup-content><exclude domain='database' path='.'/></full-backup-content>"
     let older = try write(Self.files, by: old, for: .transfer)
     #expect(!older.paths.contains("apps/a.b/data/databases/x.db"))
   }
 
-  @Test func aBackupAboveTheQuotaIsNoticed() throws {
+  @Test func aBackupOverTheQuotaIsReported() throws {
     let rules = "<full-backup-content><exclude domain='file' path='big'/></full-backup-content>"
     let large: [(path: ByteString, size: Int)] = [
       ("apps/a.b/data/files/big", 26 << 20), ("apps/a.b/data/files/small", 20 << 20),

@@ -13,7 +13,7 @@ struct BinaryXMLBuilder {
   struct Attribute {
     var name: String
     var value: Value
-    /// The number in Android's resources, which makes it one of Android's namespace.
+    /// The resource ID, which makes it an attribute of Android's namespace.
     var resource: UInt32?
   }
 
@@ -29,10 +29,11 @@ struct BinaryXMLBuilder {
   private var body: [UInt8] = []
   private static let android = "http://schemas.android.com/apk/res/android"
 
-  /// Returns the file of a root element.
+  /// Returns the file with this root element.
   static func build(_ root: Element, isUTF8: Bool = true) -> [UInt8] {
     var builder = BinaryXMLBuilder()
-    // The names of Android's attributes come first, where the list of their numbers refers to them.
+    // The names of Android's attributes come first, because the list of their resource IDs refers
+    // to them by position.
     builder.collectResources(root)
     builder.add(root)
     let pool = builder.pool(isUTF8: isUTF8)

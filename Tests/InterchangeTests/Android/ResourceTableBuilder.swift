@@ -1,7 +1,6 @@
 import Codecs
 
-/// Builds the table of resources of an APK (`resources.arsc`), as Android's packaging tool writes
-/// it.
+/// Builds the resource table of an APK (`resources.arsc`), as Android's packaging tool writes it.
 struct ResourceTableBuilder {
   /// A value with its type.
   enum Value {
@@ -15,7 +14,7 @@ struct ResourceTableBuilder {
     static func flag(_ value: Bool) -> Value { .typed(0x12, value ? .max : 0) }
   }
 
-  /// The form in which a table of values has the positions of its entries.
+  /// The form in which a table of values stores the positions of its entries.
   enum Form: UInt8, CaseIterable {
     case full = 0
     case sparse = 1
@@ -24,11 +23,11 @@ struct ResourceTableBuilder {
     case compact = 0x80
   }
 
-  /// The values of a type for one configuration, by the lower 16 bits of their resources.
+  /// The values of a type for one configuration, by the lower 16 bits of their resource IDs.
   struct Table {
     var type: UInt8
     var values: [UInt16: Value]
-    /// The version of Android that is required; 0 for any.
+    /// The required version of Android; 0 for any.
     var version: UInt16 = 0
     /// Whether another condition is required, here a language.
     var hasLanguage = false
