@@ -77,7 +77,7 @@ struct AppPairingTests {
     #expect(found.without.isEmpty && found.unnamed.isEmpty)
   }
 
-  /// The entries of a directory that cannot be listed seem to be missing, so that it is named.
+  /// A directory that cannot be listed seems to be empty, so it is reported.
   @Test(
     arguments: [
       (.host, ".config", ".config"), (.flatpak, ".var/app", ".var/app"),
@@ -96,7 +96,7 @@ struct AppPairingTests {
     #expect(pairing(form, .host).all().unreadable.map(\.path) == [named])
   }
 
-  /// Data that no app has is listed with its size, except that of shells, the session and
+  /// Data that belongs to no app is listed with its size, except that of shells, the session and
   /// sandboxes.
   @Test func unnamedDataHasASize() throws {
     for (path, text) in [
@@ -113,8 +113,8 @@ struct AppPairingTests {
     #expect(unnamed.map(\.files) == [1, 2, 1])
   }
 
-  /// Between two homes outside sandboxes every name in the base directories is an app, and so is
-  /// each dotted entry. What else is in the home is listed.
+  /// Between two home directories outside sandboxes, every name in the base directories is an app,
+  /// and so is each hidden entry. Other entries in the home directory are listed.
   @Test func outsideSandboxesEveryNameIsAnApp() throws {
     for path in [
       ".config/Tool/a", ".local/share/Tool/b", ".config/tool/c", ".config/single", ".thunderbird/x",

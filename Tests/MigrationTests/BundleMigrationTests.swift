@@ -14,7 +14,7 @@ struct BundleMigrationTests {
   private static let app: ByteString = "com.example.ledger"
   private static let container: ByteString = "Users/you/Library/Containers/com.example.ledger/Data"
 
-  /// A Mac's disk with the data of an app from before its sandbox.
+  /// A Mac's disk with the data of an app from before it was sandboxed.
   init() throws {
     directory = try TemporaryDirectory("mac")
     try directory.write(
@@ -79,7 +79,7 @@ struct BundleMigrationTests {
     #expect(found.problems.isEmpty)
   }
 
-  @Test func dataOfBeforeTheSandboxMovesIntoANewContainer() throws {
+  @Test func dataFromBeforeTheSandboxMovesIntoANewContainer() throws {
     let before = try TreeRecord.all(in: directory, "Users/you/Library/Application Support")
     let migration = try migration()
     #expect(migration.plan.notes.first?.contains("'Ledgers' is not copied") == true)

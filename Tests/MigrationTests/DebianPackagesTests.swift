@@ -38,7 +38,7 @@ struct DebianPackagesTests {
     #expect(found == AppVersion(version: ByteString(expected), build: nil))
   }
 
-  /// Ubuntu's packages of that version only install a snap.
+  /// Packages of that version in Ubuntu only install a snap.
   @Test(arguments: ["1:1snap1-0ubuntu5", "2:1snap-1", "unknown", "1:", "-1"])
   func otherVersionsAreUnknown(_ version: String) {
     #expect(packages(paragraph("app", version)).versions.isEmpty)
@@ -60,7 +60,7 @@ struct DebianPackagesTests {
     for text in ["", "\n\n\n", "Package:\nVersion:\nStatus:\n", "Version: 1\nStatus: installed\n"] {
       #expect(packages(text).versions.isEmpty, "\(text)")
     }
-    // The last paragraph needs no empty line.
+    // The last paragraph needs no empty line after it.
     #expect(packages("Package: a\nVersion: 1\nStatus: install ok installed").versions.count == 1)
   }
 

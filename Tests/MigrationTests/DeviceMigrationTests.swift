@@ -10,7 +10,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Migrations between devices with the same containers, as far as the source and the target's side.
+/// Migrations between devices with the same containers: the source and the target.
 struct DeviceMigrationTests {
   private let directory: TemporaryDirectory
   private let app: BundleIdentifier
@@ -79,7 +79,7 @@ struct DeviceMigrationTests {
       request.scan.containers.map(\.container.logicalPrefix) == ["apps/com.example.ledger/data"])
   }
 
-  /// The data of such a source may be in a staging directory.
+  /// Some data of such a source may be in a staging directory.
   @Test func aSourceWithAnotherOperationIsRefused() throws {
     let migration = try migration(to: target())
     var journal: OperationJournal? = try OperationJournal(
@@ -174,7 +174,7 @@ struct DeviceMigrationTests {
     #expect((try? Directory.open(path: home.side.home)) == nil)
   }
 
-  /// The directory of a migration in progress outlives another one, however old it is.
+  /// The directory of a migration in progress is not removed by another one, however old it is.
   @Test func aTemporaryHomeInUseIsKept() throws {
     let home = try TemporaryHome(for: .flatpak)
     let path = home.side.home

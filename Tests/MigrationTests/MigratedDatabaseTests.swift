@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A database, its log and its journal are copied together or not at all: SQLite would apply a log
-/// beside another database to that one.
+/// to any database next to it.
 struct MigratedDatabaseTests {
   private static let route = makeRoute(
     "firefox", from: .deb, to: "org.mozilla.firefox", as: .flatpak)
@@ -21,7 +21,7 @@ struct MigratedDatabaseTests {
     names.map { file(Self.profile.appending($0)) }
   }
 
-  /// Returns the plan for files beside others that the profile in the target has.
+  /// Returns the plan for files while the profile in the target has others.
   private func plan(
     _ names: [ByteString], beside present: [(ByteString, UInt64)], _ kind: FileKind = .file
   ) -> MigrationPlan {
@@ -61,7 +61,7 @@ struct MigratedDatabaseTests {
     #expect(self.plan(["db"], beside: [(log, 9)]).conflicts.count == 1)
   }
 
-  /// Nor if an entry of another type keeps its log from being copied.
+  /// It is not copied either if an entry of another type prevents the copy of its log.
   @Test(arguments: [FileKind.directory, .symlink], ["db-wal", "db-journal"] as [ByteString])
   func aDatabaseIsNotCopiedBesideAnotherEntry(kind: FileKind, log: ByteString) {
     let plan = plan(Self.files, beside: [(log, 9)], kind)
@@ -114,13 +114,14 @@ struct MigratedDatabaseTests {
   /// The super-journal of a transaction over several databases.
   private enum SuperJournal: CaseIterable {
     case beside
-    /// Missing from the directory of the database, in which its path is.
+    /// Missing from the database's directory, although its path is there.
     case gone
     case notFound
   }
 
   /// The journal of an uncommitted transaction over several databases is copied without the path of
-  /// the super-journal, which the app may not see, and that of a committed one is emptied.
+  /// the super-journal, which the app may not be able to access. The journal of a committed one is
+  /// emptied.
   @Test(arguments: SuperJournal.allCases)
   private func theJournalOfSeveralDatabasesNeedsNoOtherFile(_ other: SuperJournal) throws {
     func word(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(value >> $0 & 0xff) } }
@@ -146,7 +147,7 @@ struct MigratedDatabaseTests {
     #expect(report.isComplete == (other != .notFound), "\(report.remarks)")
   }
 
-  /// A log that could not be copied takes its database with it.
+  /// If a log could not be copied, its database is not copied either.
   @Test func aDatabaseIsNotCopiedWithoutItsLog() throws {
     let fixture = try MigrationFixture()
     let log: ByteString = "places.sqlite-wal"
@@ -166,13 +167,13 @@ struct MigratedDatabaseTests {
     #expect(try copy.names().isEmpty)
   }
 
-  /// Without the magic of SQLite, as an encrypted database.
+  /// Writes a database without the magic bytes of SQLite, like an encrypted one.
   private func writeEncrypted(in fixture: MigrationFixture) throws {
     try fixture.directory.write(
       [UInt8](repeating: 7, count: 1024), at: MigrationFixture.source("keys.db"))
   }
 
-  /// The app was opened, although no sign of that was found.
+  /// The app was opened, although the migration detected no sign of use.
   @Test(arguments: ["keys.db-wal", "keys.db-journal"] as [ByteString])
   func aLogThatAppearsDuringTheMigrationIsReported(log: ByteString) throws {
     let fixture = try MigrationFixture()
@@ -190,7 +191,7 @@ struct MigratedDatabaseTests {
     #expect(report.remarks.first?.path.lastComponent == "keys.db")
   }
 
-  /// A checkpoint between the copies of a database and of its log, for example.
+  /// For example, a checkpoint between the copies of a database and of its log.
   @Test func aDatabaseThatChangesBeforeItsLogIsCopiedIsReported() throws {
     let fixture = try MigrationFixture()
     try writeEncrypted(in: fixture)
@@ -223,7 +224,7 @@ struct MigratedDatabaseTests {
     }
   }
 
-  /// A journal that has gone since the plan was made was that of a database.
+  /// A journal that has been removed since the plan was made belonged to a database.
   @Test func anEncryptedDatabaseIsNotCopiedWithoutItsJournal() throws {
     let fixture = try MigrationFixture()
     try writeEncrypted(in: fixture)

@@ -80,7 +80,7 @@ struct MigrationFixture {
     return try Recovery(device, policy: Self.policy(device.layout)).run()
   }
 
-  /// The names in `new`, with everything below, without the program's own directory.
+  /// All paths below `new`, except the program's own directory.
   func newPaths() throws -> Set<ByteString> {
     Set(
       try TreeRecord.all(in: directory, "new").keys.filter { path in

@@ -8,11 +8,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Interruptions, other programs and odd homes.
+/// Migrations during interruptions, with other programs and unusual home directories.
 struct MigrationHazardTests {
-  /// Apps without containers are staged in one directory: the migration of one must not remove what
-  /// the interrupted one of another needs.
-  @Test func anInterruptedMigrationOutlivesThatOfAnotherApp() throws {
+  /// Apps without containers are staged in one directory: the migration of one must not remove
+  /// files that the interrupted migration of another needs.
+  @Test func anInterruptedMigrationIsNotRemovedByAnother() throws {
     let fixture = try MigrationFixture()
     try fixture.directory.write("mail", at: "old/.thunderbird/x/mail")
     let other = makeRoute(
@@ -68,7 +68,7 @@ struct MigrationHazardTests {
     #expect(try fixture.run(migration, isForced: true).isComplete)
   }
 
-  /// Where the processes cannot be read, as in a chroot, any app may be running.
+  /// If the processes cannot be read, as in a chroot, any app may be running.
   @Test func unreadableProcessesAreASignOfUse() throws {
     let fixture = try MigrationFixture()
     let proc = fixture.directory.path("no-proc")
@@ -77,7 +77,7 @@ struct MigrationHazardTests {
     #expect(MigrationUse.uses(of: "firefox", below: [], in: proc).isEmpty)
   }
 
-  /// A copy without privileges that the original has is not exact. A directory keeps its group for
+  /// A copy without the privileges of the original is not exact. A directory keeps its group for
   /// new entries.
   @Test func bitsAndCapabilitiesThatAreNotCopiedAreNamed() throws {
     let fixture = try MigrationFixture()
@@ -91,11 +91,11 @@ struct MigrationHazardTests {
     }
     try place.setPermissions(0o4755, of: "helper")
     try place.setPermissions(0o2755, of: "shared")
-    // cap_net_bind_service=ep. Only root can set it.
+    // cap_net_bind_service=ep, which only root can set.
     let capability: [UInt8] = [1, 0, 0, 2, 0, 4, 0, 0] + [UInt8](repeating: 0, count: 12)
     let isCapable =
       (try? place.attributes(of: "tool").set("security.capability", to: capability)) != nil
-    // The copies get the group of the target's home.
+    // The copies get the group of the target's home directory.
     try Directory.open(path: fixture.directory.path("new")).setOwner(
       user: Host.userID, group: Host.groupID)
     let report = try fixture.run(fixture.plan())
@@ -113,7 +113,7 @@ struct MigrationHazardTests {
     #expect(try copy.status("shared").permissions == 0o2755)
   }
 
-  @Test func labelsOfTheTargetsPolicyAreNoLoss() {
+  @Test func labelsOfTheTargetsPolicyDoNotCountAsLost() {
     for name: ByteString in [
       "security.selinux", "security.apparmor", "security.ima", "security.evm", "security.SMACK64",
       "security.SMACK64EXEC",
@@ -129,7 +129,7 @@ struct MigrationHazardTests {
     }
   }
 
-  /// Directories above the copies, which the source does not have, belong to the user, too.
+  /// Parent directories of the copies that the source does not have also belong to the user.
   @Test(.enabled(if: Host.userID == 0)) func rootGivesEverythingToTheOwnerOfTheHome() throws {
     let fixture = try MigrationFixture()
     try fixture.directory.directory.removeTree("new")
@@ -143,9 +143,9 @@ struct MigrationHazardTests {
     }
   }
 
-  /// A single file that vanished before it was copied has no step, whose rollback would remove what
-  /// another program has put in its place.
-  @Test func aRollbackLeavesWhatOthersCreated() throws {
+  /// A single file that vanished before it was copied has no step. Rolling back such a step would
+  /// remove an entry that another program has created in its place.
+  @Test func aRollbackKeepsEntriesOfOthers() throws {
     let directory = try TemporaryDirectory("migration")
     try directory.write("settings", at: "old/.config/kritarc")
     try directory.write("brush", at: "old/.local/share/krita/brush")
@@ -172,18 +172,18 @@ struct MigrationHazardTests {
     }
   }
 
-  /// A signal ends the copy of a large file.
+  /// A signal interrupts the copy of a large file.
   @Test func theCopyOfAFileCanBeInterrupted() throws {
     let fixture = try MigrationFixture()
     let large = [UInt8](repeating: 1, count: 1 << 20)
     try fixture.directory.write(large, at: MigrationFixture.source("a"))
     let before = try fixture.newPaths()
-    // A clone of a file is one call.
+    // Cloning a file is a single call.
     if try fixture.directory.directory.mayShareBlocks() { return }
     let calls = Mutex(0)
     let migration = try fixture.plan()
     let error = #expect(throws: OperationError.self) {
-      // Every entry asks once, so more questions come from within the file.
+      // Every entry checks for a signal once, so further checks come from within the file.
       try fixture.run(migration) {
         calls.withLock { count in
           count += 1
@@ -195,8 +195,10 @@ struct MigrationHazardTests {
     #expect(try fixture.newPaths() == before)
   }
 
-  /// A link that names no directory next to it, as on the disk of a stranger, leads nowhere.
-  @Test(arguments: ["/", "..", ".", "../.."]) func otherLinksAreNoRevision(_ link: String) throws {
+  /// A link that does not name a directory next to it, for example on an untrusted disk, is not
+  /// followed.
+  @Test(arguments: ["/", "..", ".", "../.."]) func otherLinksAreNotRevisions(_ link: String) throws
+  {
     let directory = try TemporaryDirectory("migration")
     try directory.write("x", at: "old/snap/firefox/common/.mozilla/a")
     try directory.write("other", at: "old/snap/other/current/secret")
@@ -218,7 +220,7 @@ struct MigrationHazardTests {
     #expect(!back.plan.conflicts.isEmpty)
   }
 
-  /// The content of another volume is not silently missing.
+  /// The content of another volume is reported if it is missing.
   @Test func mountedVolumesAreNamed() throws {
     guard try Mount.isPermitted() else { return }
     let fixture = try MigrationFixture()

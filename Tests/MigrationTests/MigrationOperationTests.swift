@@ -27,7 +27,7 @@ struct MigrationOperationTests {
     #expect(!names.contains { $0.description.hasPrefix(".sandboxctl-restore-") })
   }
 
-  /// A sparse file of 8 TiB fits on any volume that has room for its data.
+  /// A sparse file of 8 TiB fits on any volume that has space for its data.
   @Test func aSparseFileNeedsOnlyTheRoomOfItsData() throws {
     let fixture = try MigrationFixture()
     let place = try Directory.open(
@@ -63,7 +63,7 @@ struct MigrationOperationTests {
       ByteString("new/.var/app/org.mozilla.firefox").appending(MigrationFixture.profile))
     for name: ByteString in ["odd", "second", "link", "places.sqlite"] {
       var (wanted, found) = (before[name], after[name])
-      // The holes depend on the file system's blocks.
+      // The sizes of holes depend on the file system's block size.
       wanted?.extents = []
       found?.extents = []
       #expect(wanted == found, "\(name)")
@@ -110,7 +110,8 @@ struct MigrationOperationTests {
         .appending(MigrationFixture.profile).appending("places.sqlite"))
   }
 
-  /// A relative link means another entry below other directories, unless it stays in its place.
+  /// Below other directories, a relative link would point to another entry, unless that entry is
+  /// migrated with it.
   @Test func relativeLinksLeadToTheSameEntry() throws {
     let fixture = try MigrationFixture()
     try fixture.directory.write("x", at: "old/Documents/x")
@@ -132,7 +133,7 @@ struct MigrationOperationTests {
     #expect(again.isIdle && again.plan.conflicts.isEmpty)
   }
 
-  /// Below the same directories of another home a relative link keeps its meaning.
+  /// Below the same directories of another home directory, a relative link keeps its target.
   @Test func relativeLinksStayBetweenHomesOfOneForm() throws {
     let directory = try TemporaryDirectory("migration")
     let data = try Directory.make(path: directory.path("old/.var/app/org.example.Notes/data"))
@@ -193,9 +194,9 @@ struct MigrationOperationTests {
     #expect(try fixture.newPaths() == before)
   }
 
-  /// Every call fails in turn, from then on, as in a crash: after the recovery the target has all
-  /// entries or none, and the next migration completes. The journal is that of the Flatpaks, or of
-  /// the home.
+  /// Every call fails in turn, with all later calls, as in a crash: after the recovery the target
+  /// has all entries or none, and the next migration completes. The journal is that of the
+  /// Flatpaks, or of the home directory.
   @Test(arguments: [Packaging.flatpak, .host])
   func aFailedCallLeavesAllOrNothing(_ packaging: Packaging) throws {
     let fixture = try MigrationFixture(to: packaging)
@@ -223,7 +224,8 @@ struct MigrationOperationTests {
     #expect(whole > 0)
   }
 
-  /// `.mozilla` is in no container of a home directory: the journal of the home may name it.
+  /// `.mozilla` is in no container of a home directory, so the journal of the home directory may
+  /// name it.
   @Test func aFlatpaksProfileMovesBackToTheHome() throws {
     let directory = try TemporaryDirectory("migration")
     let container: ByteString = "old/.var/app/org.mozilla.firefox"
@@ -256,7 +258,7 @@ struct MigrationOperationTests {
     }
     #expect(error?.code == .downgradeRefused)
     #expect(error?.hint?.contains("--allow-downgrade") == true)
-    // A release is newer than the versions before it.
+    // A release is newer than its pre-release versions.
     try migration.refuseNewer(version("128.0b1"), than: version("128.0"))
     #expect(throws: OperationError.self) {
       try migration.refuseNewer(version("128.0"), than: version("128.0b1"))
@@ -276,7 +278,7 @@ struct MigrationOperationTests {
     }
   }
 
-  /// An app that was started in the target has the file, too; that of the data counts.
+  /// An app that was started in the target also has the file; the file of the data counts.
   @Test func theDataStatesItsVersionBesideThatOfTheTarget() throws {
     let fixture = try MigrationFixture()
     try fixture.directory.write("128.0.3", at: MigrationFixture.source("Last Version"))

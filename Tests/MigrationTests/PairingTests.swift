@@ -95,7 +95,7 @@ struct PairingTests {
     #expect(!ContainerPairing.haveSameContainers(.folder, .folder))
   }
 
-  /// A bundle has the data of one app: nothing else has a place in it.
+  /// A bundle contains the data of one app, so it has no place for other data.
   @Test func aBundleTakesOnlyTheDataOfItsApp() throws {
     let app = try identifier("org.example.a")
     let other = try identifier("org.example.b")
@@ -133,7 +133,7 @@ struct PairingTests {
     #expect(NewAppDataBundle.isBundle(device))
     #expect(device.containers.map(\.logicalPrefix) == ["apps/org.example.a/data"])
     #expect(device.apps.map(\.version) == ["1.2"])
-    // What exists is no new bundle.
+    // An existing bundle is not a new one.
     #expect(try NewAppDataBundle(at: path) == nil)
     #expect(throws: OperationError.self) { try bundle.make(of: app, version: nil, build: nil) }
     try directory.write("x", at: "a.xcappdata/AppData/Documents/x")

@@ -57,7 +57,7 @@ struct PlanTests {
     #expect(plan.conflicts.isEmpty)
   }
 
-  /// The room of copies: without holes, and a file with several names once.
+  /// The space that copies need: holes need none, and a hard-linked file counts once.
   @Test func holesAndHardLinksNeedNoRoom() {
     let inode = FileIdentity(device: 1, inode: 2)
     let names: [ByteString] = [".mozilla/firefox/x/a", ".mozilla/firefox/x/b"]
@@ -94,7 +94,7 @@ struct PlanTests {
       #expect(plan.conflicts.count == source.count)
       #expect(plan.conflicts.last?.reason.contains("is not a directory") == true)
     }
-    // Even if the directory itself is not in the source.
+    // This applies even if the directory itself is not in the source.
     let plan = plan([file(".mozilla/firefox/x/a")], [directory(Self.target), link])
     #expect(plan.conflicts.count == 1)
   }

@@ -171,8 +171,8 @@ struct RewriteTests {
       result.outside == [.init(key: "download.default_directory", value: "/home/u/Downloads")])
   }
 
-  /// Values at unknown keys stay, and those that point to an old place are reported with their
-  /// keys.
+  /// Values at unknown keys stay unchanged; those that point to an old place are reported with
+  /// their keys.
   @Test func valuesAtUnknownKeysAreReported() throws {
     let text = #"""
       {"x":"/home/u/.config/chromium/Default/a","y":[{"z\u0041":"\/home\/u\/.config\/chromium"}],

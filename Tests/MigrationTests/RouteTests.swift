@@ -30,7 +30,7 @@ struct RouteTests {
     #expect(route.destination(of: "snap/vlc/common/vlcrc2") == .noPlace)
   }
 
-  @Test func debianHasItsOwnPlaceWhereTheTableSaysSo() {
+  @Test func debianHasItsOwnPlaceIfTheTableSpecifiesIt() {
     let debian = makeRoute("steam", from: .deb, to: "com.valvesoftware.Steam", as: .flatpak)
     let target: ByteString = ".var/app/com.valvesoftware.Steam/.local/share/Steam/userdata/1"
     #expect(debian.destination(of: ".steam/debian-installation/userdata/1") == .path(target))
@@ -40,7 +40,7 @@ struct RouteTests {
     #expect(
       host.destination(of: ".steam/debian-installation/userdata/1")
         == .path(client.appending("debian-installation/userdata/1")))
-    // An older installation is a directory where newer ones have a link.
+    // An older installation has a directory where newer ones have a link.
     #expect(host.destination(of: ".steam/steam", isLink: true).isSkipped)
     #expect(host.destination(of: ".steam/steam") == .path(client.appending("steam")))
     #expect(
@@ -98,7 +98,7 @@ struct RouteTests {
 
   @Test func aFlatpakSeesPersistedDirectoriesInItsHome() {
     let toFlatpak = makeRoute("firefox", from: .deb, to: "org.mozilla.firefox", as: .flatpak)
-    // The same path for the running app, although the data is elsewhere.
+    // The path is the same for the running app, although the data is elsewhere.
     let profile: ByteString = "/home/u/.mozilla/firefox/x"
     #expect(toFlatpak.mapping.newPath(of: profile) == profile)
     let toSnap = makeRoute("org.mozilla.firefox", from: .flatpak, to: "firefox", as: .snap)

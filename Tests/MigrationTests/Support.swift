@@ -9,8 +9,8 @@ let builtin = MigrationLibrary(
     PolicySource(name: "builtin:\($0.name)", bytes: $0.bytes, origin: .builtin)
   })
 
-/// Returns the route of an app between two forms in the home directories of two users, by the
-/// built-in tables.
+/// Returns the route of an app between two forms in the home directories of two users, according to
+/// the built-in tables.
 func makeRoute(
   _ app: ByteString, from: Packaging, to target: ByteString, as packaging: Packaging,
   homes: (ByteString, ByteString) = ("/home/u", "/home/u")

@@ -44,7 +44,7 @@ struct SurveyTests {
       try MigrationSurvey(of: home.path, paths: paths).entries.map(\.path) == [
         "snap/gimp/current", "snap/gimp/current/.config", "snap/gimp/current/.config/a",
       ])
-    // A link to another place names at most a sibling.
+    // A link to another place can at most name a sibling.
     try FileManager.default.removeItem(atPath: link)
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/etc")
     #expect(try MigrationSurvey(of: home.path, paths: paths).entries.isEmpty)

@@ -66,7 +66,7 @@ struct TableTests {
     #expect(try #require(read.table).places.map(\.id) == ["a"])
   }
 
-  /// A mistake: the table's places, examples and head, and the expected kind, line and problem.
+  /// A mistake: the table's places, examples and head, and the expected type, line and problem.
   struct Mistake: Sendable, CustomTestStringConvertible {
     var places = [goodPlace]
     var examples = [goodExample]
@@ -140,7 +140,7 @@ struct TableTests {
     #expect(issue.problem.contains(mistake.problem), "\(issue)")
   }
 
-  @Test func aTextThatIsNoTableIsRefused() {
+  @Test func aTextThatIsNotATableIsRefused() {
     #expect(table("").table == nil)
     #expect(table("[1]").table == nil)
     #expect(table("migration: {a: b}\n").table == nil)
@@ -151,7 +151,7 @@ struct TableTests {
     #expect(table(large).issues.first?.problem == "the file is too large")
   }
 
-  @Test func tablesAreToldFromPoliciesByTheirFirstKey() {
+  @Test func tablesAndPoliciesAreDistinguishedByTheirFirstKey() {
     func isTable(_ text: String) -> Bool {
       MigrationTable.isTable(PolicySource(name: "x", text: text, origin: .user))
     }
