@@ -59,11 +59,11 @@ struct AppDataTests {
     let device = try find()
     #expect(device.logicalPrefixes == ["apps/com.example.a/data"])
     #expect(device.findings(.contradiction).map(\.path) == ["AppData"])
-    // Links in the data name the container by it.
+    // Links in the data refer to the container by this path.
     #expect(device.containers.map(\.uuid) == [ByteString(Self.uuid)])
   }
 
-  /// Lists of other programs can lack the identifier, or not be lists at all.
+  /// Property lists of other programs may lack the identifier, or have another type.
   @Test(arguments: ["<plist><dict><key>Version</key><integer>1</integer></dict></plist>", "", "x"])
   func anUnusableListIsReported(_ text: String) throws {
     try directory.file("a.xcappdata/AppDataInfo.plist", text)
@@ -84,8 +84,8 @@ struct AppDataTests {
     }
   }
 
-  /// A directory `AppData` alone has other purposes.
-  @Test func anotherDirectoryIsNoBundle() throws {
+  /// A directory `AppData` without the property list has another purpose.
+  @Test func anotherDirectoryIsNotABundle() throws {
     try directory.file("other/AppData/Roaming/x", "x")
     #expect(throws: ModelError.self) { try Device.find(root: directory.path("other")) }
     try directory.propertyList(

@@ -98,7 +98,7 @@ struct ContainerLocationTests {
     #expect(found.findings(.foreignLink).map(\.path) == [ByteString(location)])
   }
 
-  /// The directories of the layouts in a home directory are not entered through such links.
+  /// Discovery does not enter the directories of a layout in a home directory through such links.
   @Test(arguments: [Layout.flatpak, .snap]) func rootFindsNoDeviceThroughLinksOfOtherUsers(
     layout: Layout
   ) throws {
@@ -123,7 +123,7 @@ struct ContainerLocationTests {
     #expect(error?.description.contains("'\(link)' is a link of user 1000") == true)
     // It is listed, so that a backup of all devices reports it.
     #expect(try finder.candidates(in: directory.path("home")).map(\.root) == [link])
-    // A link of root that leads to such a link does not change that.
+    // This also applies to a link of root that points to such a link.
     try above.rename(last, to: "theirs", in: above)
     try above.createLink(last, to: "theirs")
     #expect(throws: ModelError.self) { try finder.find(directory.path("home")) }
@@ -175,7 +175,7 @@ struct ContainerLocationTests {
     #expect(mac.containerDirectories.count == 2)
   }
 
-  /// A user may replace a directory by a link at any moment after root has examined it.
+  /// A user may replace a directory with a link at any moment after root has examined it.
   @Test func rootFollowsNoLinkThatIsAddedMeanwhile() throws {
     guard Host.userID == 0 else { return }
     let mac = try device(

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Devices in one directory, as a Mac keeps its simulators, and home directories in another.
+/// Devices in one directory, as a Mac stores its simulators, and home directories in another.
 struct DeviceCandidateTests {
   private let directory: TemporaryDirectory
   private let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
@@ -77,8 +77,7 @@ struct DeviceCandidateTests {
     #expect(throws: ModelError.self) { try candidates.device("Old iPhone") }
   }
 
-  /// A home directory has one device for each of its layouts; the root of each is the root of the
-  /// device.
+  /// A home directory has one device for each of its layouts, with that layout's own root.
   @Test func homesAreFoundByUserName() throws {
     for app in ["alice", "bob"] {
       try directory.file("home/\(app)/.var/app/org.example.A/data/x", "x")

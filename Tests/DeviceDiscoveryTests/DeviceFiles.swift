@@ -28,7 +28,7 @@ extension TemporaryDirectory {
     try Directory.make(path: above).createLink(last, to: ByteString(target))
   }
 
-  /// Makes a sparse file of a size.
+  /// Makes a sparse file of the given size.
   func sparse(_ name: String, size: UInt64) throws {
     try file(name)
     let handle = try FileHandle(forWritingTo: url.appendingPathComponent(name))

@@ -7,7 +7,7 @@ import Testing
 @testable import DeviceDiscovery
 
 /// A user exchanges directories and links in a device's path while the device is searched: no part
-/// of the device is that of another home directory.
+/// of the device comes from another home directory.
 struct ExchangedRootTests {
   private let directory: TemporaryDirectory
 

@@ -54,7 +54,7 @@ struct FlatpakTests {
     #expect(device.identity.description == "place:m:flatpak:\(home.string)/.var/app")
   }
 
-  /// Before the first start of a Flatpak there is no `.var/app`.
+  /// Before the first start of a Flatpak app, there is no `.var/app`.
   @Test func installedAppsOfANewHomeAreFound() throws {
     let home = try home()
     try home.directory.removeTree(".var")

@@ -162,7 +162,7 @@ struct MacOSTests {
       #expect(try device.logicalPath(ofPath: path)?.bytes == ByteString(logical))
       #expect(try device.realPath(of: LogicalPath(ByteString(logical))) == path)
     }
-    // Entries beside the data, and another app's bundle, belong to no container.
+    // Entries next to the data, and another app's bundle, belong to no container.
     for path in [
       "Users/you/Library/Containers/com.example.notes/" + MacOSDisk.metadataName,
       "Applications/Unsandboxed.app/Contents/Info.plist", "Users/you/Documents",

@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The paths of a real iOS device, made as empty files; in `make test` all that name containers,
-/// and a sample of the others.
+/// The paths of a real iOS device, created as empty files. `make test` creates all paths that name
+/// containers, and a sample of the others.
 @Suite(.enabled(if: Shared.has(RealDevicePaths.material)))
 struct RealDeviceTests {
   /// Returns the containers of each class in the list: `private/var/…/<class>` to UUIDs.

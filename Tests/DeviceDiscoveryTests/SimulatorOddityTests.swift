@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Damaged or unusual data on a device gives a finding, and hides nothing.
+/// Damaged or unusual data on a device is reported as a finding, and hides no other data.
 struct SimulatorOddityTests {
   @Test func bothContainersOfOneAppAreKept() throws {
     let device = try SimulatorDevice()
@@ -225,7 +225,7 @@ struct SimulatorOddityTests {
     return process.terminationStatus == 0
   }
 
-  /// Each system call fails once, one after another: no container is lost silently.
+  /// Each system call fails in turn: no container is lost silently.
   @Test func everyFailureIsReported() throws {
     let device = try SimulatorDevice()
     let bundle = try device.bundle("B1", "com.example.a", name: "A")

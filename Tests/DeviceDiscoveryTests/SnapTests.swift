@@ -86,8 +86,7 @@ struct SnapTests {
     #expect(try device.app("tool").version == "2")
     #expect(device.findings.map(\.code) == [.unusableFile])
     #expect(device.findings.first?.path.lastComponent == "snap.yaml")
-    // The home directory is not among the system's directories, which are named by their absolute
-    // paths.
+    // The home directory is not one of the system's directories, whose paths are absolute.
     #expect(
       device.containers.first { $0.kind == .systemRevision }?.path
         == system.directory.path("var/snap/editor/42"))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DeviceDiscovery
 
-/// The directories of units in a system below a temporary directory.
+/// The directories of units on a system below a temporary directory.
 struct SystemdTests {
   private let root: TemporaryDirectory
   private static let vendor = "usr/lib/systemd/system/"
@@ -32,7 +32,8 @@ struct SystemdTests {
     try DeviceFinder(layout: layout, machineID: "m", systemFlatpak: nil).find(root.path)
   }
 
-  /// A mount in a cache can have files of a server. A base directory may be one.
+  /// A file system that is mounted in a cache may contain files of a server. A base directory may
+  /// be a mount point.
   @Test(.enabled(if: (try? Mount.isPermitted()) ?? false))
   func mountsInCachesAreNotEntered() throws {
     try unit("web.service", "StateDirectory=web\nCacheDirectory=web web/deep other all/deep")
@@ -86,7 +87,7 @@ struct SystemdTests {
     }
   }
 
-  @Test func unitsWithoutDirectoriesAreNoApps() throws {
+  @Test func unitsWithoutDirectoriesAreNotApps() throws {
     let device = try find()
     #expect(device.apps.isEmpty && device.containers.isEmpty && device.findings.isEmpty)
   }
@@ -97,7 +98,7 @@ struct SystemdTests {
     try unit("10-a.conf", "StateDirectory=\nStateDirectory=first", in: Self.vendor + "service.d/")
     #expect(
       try find().containers.map(\.path) == ["var/cache/web", "var/lib/first", "var/lib/second"])
-    // A drop-in of the administrator replaces that of the same name, and a link removes it.
+    // A drop-in of the administrator replaces the one of the same name, and a link removes it.
     try unit("10-a.conf", "", in: Self.administrator + "service.d/")
     #expect(try find().containers.map(\.path).contains("var/lib/web"))
     try root.link("run/systemd/system.control/web.service.d/20-b.conf", to: "/dev/null")
@@ -110,7 +111,7 @@ struct SystemdTests {
     #expect(try find().containers.map(\.path) == ["var/lib/mine"])
   }
 
-  /// A masked unit cannot start, and its data stays.
+  /// A masked unit cannot start, but its data remains.
   @Test func maskedAndLinkedUnitsHaveTheirDirectories() throws {
     try make("var/lib/web", "var/lib/far")
     try root.link(Self.administrator + "web.service", to: "/dev/null")
@@ -180,7 +181,7 @@ struct SystemdTests {
     #expect(device.findings.map(\.code) == [.linkFollowed])
   }
 
-  /// In the files of another system, a link may lead to directories of this one.
+  /// In the files of another system, a link may point to directories of this one.
   @Test func linksOutOfTheSystemAreNotUsed() throws {
     let outside = try TemporaryDirectory()
     try outside.file("lib/web/x", "x")
@@ -196,7 +197,7 @@ struct SystemdTests {
         forNew: .directory(.cache, LogicalName("web"), of: LogicalName("web.service"))) == nil)
   }
 
-  /// A purge must not delete what a link in a cache leads to, nor state in a cache.
+  /// A purge must not delete the target of a link in a cache, or state that is stored in a cache.
   @Test func linksDoNotMakeDataACache() throws {
     try make("srv/pages", "var/cache/deep/rows")
     try root.link("var/cache/web", to: "../../srv/pages")
@@ -231,7 +232,7 @@ struct SystemdTests {
     #expect(
       try device.location(forNew: .directory(.logs, LogicalName("web/access"), of: web))?.path
         == root.path("var/log/web/access"))
-    // A name from a snapshot, or of a unit that does not name it.
+    // Names from a snapshot, or of a unit without such a directory.
     for container in [
       LogicalContainer.directory(.config, LogicalName("sudoers.d"), of: web),
       .directory(.state, LogicalName("../web"), of: web), .directory(.runtime, name, of: web),

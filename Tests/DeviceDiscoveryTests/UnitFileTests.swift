@@ -113,7 +113,7 @@ struct UnitFileTests {
     } else {
       Issue.record("no unit")
     }
-    // A thousand drop-ins for all units.
+    // A thousand drop-ins that apply to all units.
     let file = UnitFile(
       Array(("[Service]\n" + String(repeating: "DynamicUser=yes\n", count: 1000)).utf8))
     var merged = UnitSettings()

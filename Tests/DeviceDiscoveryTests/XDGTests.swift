@@ -69,7 +69,7 @@ struct XDGTests {
     #expect(try device.logicalPath(ofPath: home.path(".config/other")) == nil)
   }
 
-  /// A directory that links of two base directories lead to is in the one that contains it.
+  /// A directory to which links of two base directories point belongs to the one that contains it.
   @Test func linksToDirectoriesAreFollowedOnce() throws {
     try home.link(".config/away", to: "../dotfiles/away")
     try home.file("dotfiles/away/init", "x")
@@ -85,7 +85,7 @@ struct XDGTests {
       device.findings(.repeatedDirectory).map(\.path) == [".config/again", ".local/state/inner"])
   }
 
-  /// A database and its log in two containers would be captured at two times.
+  /// In two containers, a database and its log would be captured at different times.
   @Test func filesOfADatabaseAreOneContainer() throws {
     for name in [
       "a.db", "a.db-wal", "a.db-shm", "a.db-journal", "b.db-wal", "c.db-wal/x", "d-wal",
@@ -103,8 +103,8 @@ struct XDGTests {
     #expect(try device.logicalPath(ofPath: home.path(".config/a.db-walk")) == nil)
   }
 
-  /// A purge must not delete what a link in a cache leads to, nor data in a cache that is used as
-  /// another kind.
+  /// A purge must not delete the target of a link in a cache, or data in a cache that is also used
+  /// for another purpose.
   @Test func linksDoNotMakeDataACache() throws {
     try home.file("Pictures/a", "x")
     try home.link(".cache/pictures", to: "../Pictures")
@@ -124,7 +124,7 @@ struct XDGTests {
       device.findings(.repeatedDirectory).map(\.path) == [".cache/deep", ".cache/shared"])
   }
 
-  /// A mount in a cache can be the portal to documents, or have files of a server.
+  /// A mount point in a cache can be the document portal, or contain files of a server.
   @Test(.enabled(if: (try? Mount.isPermitted()) ?? false))
   func mountsInCachesAreNotEntered() throws {
     try home.file("Documents/letter", "x")
@@ -140,7 +140,7 @@ struct XDGTests {
     #expect(device.findings(.mountEntered).map(\.path) == [".config/mounted"])
   }
 
-  @Test func whatIsNotInTheLayoutIsNoted() throws {
+  @Test func entriesOutsideTheLayoutAreReported() throws {
     try home.file("Documents/letter", "x")
     try home.file("dotfiles/rc", "x")
     try home.link(".config/rc", to: "../dotfiles/rc")
@@ -150,7 +150,8 @@ struct XDGTests {
     #expect(try find(.xdg).findings(.excluded).map(\.path) == [".config/rc"])
   }
 
-  /// A home directory with Flatpak apps is that of Flatpak, and its name selects it.
+  /// A home directory with Flatpak apps is a device of the layout flatpak, and its name selects
+  /// that one.
   @Test func otherLayoutsComeFirst() throws {
     try home.makeDirectory(".var/app")
     let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
@@ -192,7 +193,7 @@ struct XDGTests {
     #expect(try find().findings(.unidentified).count == 1)
   }
 
-  /// The name of an entry in a snapshot has at most 255 bytes, also if it is escaped.
+  /// The name of an entry in a snapshot has at most 255 bytes, even if it is escaped.
   @Test func longNamesFitInASnapshot() throws {
     let names = [String(repeating: "n", count: 255), String(repeating: "~", count: 100)]
     for name in names {
