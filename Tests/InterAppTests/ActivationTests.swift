@@ -82,7 +82,7 @@ struct ActivationTests {
     #expect(try result(limits, [png, png, png, png]).verdict == .notOffered)
   }
 
-  @Test func webURLsAndPagesAreCountedApart() throws {
+  @Test func webURLsAndPagesAreCountedSeparately() throws {
     let url = SharedAttachment.url(try URLText(reading: "https://example.com/"))
     let page = SharedAttachment.page(try URLText(reading: "https://example.com/"))
     let call = SharedAttachment.url(try URLText(reading: "tel:1"))

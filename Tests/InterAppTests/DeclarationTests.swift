@@ -5,9 +5,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The declarations in Info.plist files of strangers.
+/// The declarations in untrusted Info.plist files.
 struct DeclarationTests {
-  /// The search for the end of a build setting is not repeated for each beginning: that would take
+  /// The search for the end of a build setting is not repeated for each beginning, which would take
   /// minutes.
   @Test(.timeLimit(.minutes(1))) func manyOpenBuildSettingsAreReadOnce() throws {
     let text = String(repeating: "$(${", count: 1 << 18)
@@ -16,7 +16,7 @@ struct DeclarationTests {
     #expect(findings.count == 1 && findings[0].reason.contains("not a reverse-DNS name"))
   }
 
-  /// Each key with a value of each wrong type is reported, and the rest is read.
+  /// Each key with a value of each wrong type is reported, and the other keys are read.
   @Test func valuesOfWrongTypesAreReported() throws {
     let wrong: [PropertyList] = [
       .integer(1), .bool(true), .data([1]), .date(0), .real(1.5), .string("x"), .of([]),

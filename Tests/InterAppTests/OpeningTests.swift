@@ -4,7 +4,7 @@ import SandboxModel
 import SystemIO
 import Testing
 
-/// The app that gets a URL, the calls to it, and the picture shown meanwhile.
+/// The app that gets a URL, the calls to it, and the image shown during the launch.
 struct OpeningTests {
   private func opening(
     _ url: ByteString, _ apps: [AppDeclarations], state: AppState = .notRunning,
@@ -55,7 +55,7 @@ struct OpeningTests {
         "applicationWillEnterForeground:", Self.open, "applicationDidBecomeActive:",
       ])
     #expect(!woken.isLaunched && woken.image == .snapshot)
-    // Before iOS 4, and for apps that end on suspension, there is no background.
+    // Before iOS 4, and for apps that terminate on suspension, there is no background state.
     #expect(try opening("mine:x", [app], state: .background, version: "3.1").isLaunched)
     let exiting = try InterAppFixture.scheme(
       "com.a", ["mine"], more: [("UIApplicationExitsOnSuspend", .bool(true))])

@@ -4,7 +4,7 @@ import SandboxModel
 import SystemIO
 import Testing
 
-/// Predicates of activation rules: the grammar, the evaluation, and what is refused.
+/// Predicates of activation rules: their grammar, their evaluation, and the refused ones.
 struct PredicateTests {
   private static let png = ByteString("public.png")
   private static let pdf = ByteString("com.adobe.pdf")
@@ -20,7 +20,7 @@ struct PredicateTests {
     try ActivationPredicate(reading: text).result(for: try files(types), in: try tree()).holds
   }
 
-  /// Returns the fault of a predicate, in reading or evaluating it.
+  /// Returns the fault in reading or evaluating a predicate.
   private func fault(_ text: String, _ types: [ByteString] = [png]) throws -> PredicateFault? {
     do {
       _ = try holds(text, types)
@@ -48,7 +48,7 @@ struct PredicateTests {
     #expect(result.reasons.first?.contains("0 == 1 (column 1)") == true, "\(result.reasons)")
   }
 
-  /// A rule is a text of an app, which can neither break a line nor control the terminal.
+  /// A rule is a text from an app, so it must not break a line or control the terminal.
   @Test func reasonsAreEscaped() throws {
     let result = try ActivationPredicate(reading: "'x\u{1b}[31m\u{202e}\u{7}' == 'y\\'\\n'").result(
       for: try files([Self.png]), in: try tree())

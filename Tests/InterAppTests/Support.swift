@@ -15,7 +15,7 @@ enum InterAppFixture {
     try SystemSchemes(reading: BuiltinPolicies.interAppSchemes, name: "schemes.yaml")
   }
 
-  /// Returns the model of a device with apps, of a version of the system.
+  /// Returns the model of a device with apps, for a version of the system.
   static func model(_ apps: [AppDeclarations], version: ByteString? = nil) throws -> InterAppModel {
     InterAppModel(
       AppCatalog(apps: apps), types: try types(), schemes: try schemes(),

@@ -11,7 +11,7 @@ struct TypeTests {
   @Test func thereAreMoreThanAThousandTypesWithoutACycle() throws {
     let table = try InterAppFixture.types()
     #expect(table.declarations.count > 1_400)
-    // The names that this program gives are marked: they are not those of the system.
+    // The identifiers that this program assigns are recognizable: they are not those of the system.
     let given = table.declarations.filter {
       $0.identifier.key.bytes.starts(with: "org.iana.".utf8)
         || $0.identifier.key.bytes.starts(with: "org.freedesktop.application.".utf8)
@@ -36,8 +36,8 @@ struct TypeTests {
     }
   }
 
-  /// Types by media type: what they conform to is that of the base class or of the kind, and they
-  /// take no extension from another type.
+  /// Types named after a media type conform to its base class or its kind, and take no extension
+  /// from another type.
   @Test(
     arguments: [
       ("mxmf", "org.iana.audio.mobile-xmf", "public.audio"),
@@ -120,7 +120,7 @@ struct TypeTests {
     #expect(reasons.contains { $0.contains("only the system may use") })
   }
 
-  @Test func cyclesAreRefusedAndTheRestHolds() throws {
+  @Test func cyclesAreRefusedAndOtherTypesStayValid() throws {
     let types: [PropertyList] = [
       .type("com.a.self", is: ["com.a.self", "public.data"]), .type("com.a.one", is: ["com.a.two"]),
       .type("com.a.two", is: ["com.a.three"]),
@@ -139,7 +139,7 @@ struct TypeTests {
     #expect(model.tree.conforms(itself, to: try InterAppFixture.type("public.data")))
   }
 
-  /// A hostile chain ends at a limit instead of taking quadratic time.
+  /// A long chain, which may be hostile, ends at a limit instead of taking quadratic time.
   @Test func longChainsAreCut() throws {
     let types = (0..<1000).map { PropertyList.type("com.a.t\($0)", is: ["com.a.t\($0 + 1)"]) }
     let app = try InterAppFixture.app(
@@ -157,7 +157,7 @@ struct TypeTests {
     TypeTree(system: try InterAppFixture.types()).type(ofFile: name, kind: kind, head: head)
   }
 
-  @Test func filesAreToldByExtensionAndContent() throws {
+  @Test func filesAreIdentifiedByExtensionAndContent() throws {
     #expect(try type("a/photo.PNG", Self.png).type.description == "public.png")
     #expect(try type("photo.PNG", Self.png).basis == .filenameExtension)
     let bare = try type("photo", Self.png)
@@ -172,7 +172,7 @@ struct TypeTests {
     let wrong = try type("photo.png", Array("%PDF-1.7".utf8))
     #expect(wrong.isContradicted && wrong.content?.description == "com.adobe.pdf")
     #expect(wrong.type.description == "public.png", "the extension decides")
-    // Office documents are archives, so the signature of one contradicts nothing.
+    // Office documents are zip archives, so the signature of an archive is not a contradiction.
     #expect(!(try type("a.docx", Self.zip).isContradicted))
   }
 
@@ -207,7 +207,7 @@ struct TypeTests {
     }
   }
 
-  /// The table was made from that of a real system, and no other section takes its extensions.
+  /// The table was made from that of a real system, and no other section takes over its extensions.
   @Test(.enabled(if: Shared.has("fixtures/uti")))
   func tableAgreesWithThatOfARealSystem() throws {
     let tree = TypeTree(system: try InterAppFixture.types())
