@@ -7,7 +7,7 @@ struct AppVersionTests {
     AppVersion(version: text, build: build)
   }
 
-  /// Each list is in order; the versions of a string with spaces are equal.
+  /// Each list is in ascending order; the versions in a string with spaces are equal.
   @Test(arguments: [
     [
       "128.0a1", "128.0b1", "128.0b1.5", "128.0b2.1", "128.0b10",

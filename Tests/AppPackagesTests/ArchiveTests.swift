@@ -23,7 +23,7 @@ struct ArchiveTests {
     #expect(try reason { $0.method = 12 }?.contains("method 12") == true)
   }
 
-  /// The directory and the local headers must agree.
+  /// The central directory and the local headers must agree.
   @Test func contradictoryHeadersAreRefused() throws {
     #expect(
       try reason { $0.localName = Array("Payload/X.app/g".utf8) }?.contains("two names") == true)
@@ -34,7 +34,7 @@ struct ArchiveTests {
     #expect(try reason { $0.offset = 0 }?.contains("another entry") == true)
   }
 
-  /// An archive truncated anywhere is refused, and no changed byte crashes the reader.
+  /// An archive that is truncated anywhere is refused, and no changed byte crashes the reader.
   @Test func truncatedArchivesAreRefused() throws {
     let bytes = ZipBuilder.app([Entry("Payload/X.app/f", Array("content".utf8))]).bytes()
     #expect(try refusal(of: bytes) == nil)
@@ -56,8 +56,8 @@ struct ArchiveTests {
   @Test func commentIsNotTheEndRecord() throws {
     var builder = ZipBuilder.app()
     builder.comment = Array("PK\u{5}\u{6} and more than twenty-two bytes".utf8)
-    // libarchive takes the signature in the comment for the end record, so the archive is ambiguous
-    // and refused.
+    // libarchive mistakes the signature in the comment for the end record, so the archive is
+    // ambiguous and refused.
     let refused = try refusal(of: builder.bytes())
     #expect(refused?.code == .package && refused?.reason.contains("another end record") == true)
     builder.comment = Array("a comment of more than twenty-two bytes".utf8)
@@ -66,8 +66,9 @@ struct ArchiveTests {
     #expect(try refusal(of: builder.bytes())?.code == .package)
   }
 
-  /// A comment may have 65,535 bytes; libarchive looks for the end in the last 16 KiB only.
-  @Test(arguments: [16_000, 17_000, 65_535]) func longCommentsAreNoDamage(length: Int) throws {
+  /// A comment may have 65,535 bytes, but libarchive looks for the end record only in the last 16
+  /// KiB.
+  @Test(arguments: [16_000, 17_000, 65_535]) func longCommentsAreNotDamage(length: Int) throws {
     var builder = ZipBuilder.app([Entry("Payload/X.app/f", Array("content".utf8))])
     builder.comment = [UInt8](repeating: UInt8(ascii: "c"), count: length)
     #expect(try refusal(of: builder.bytes()) == nil)

@@ -77,12 +77,12 @@ struct PackageTests {
     #expect(void.entry.kind == .directory && void.entry.permissions == 0o750)
     let bytes = contents.reduce(0) { $0 + $1.content.count }
     #expect(package.app.size.bytes == UInt64(bytes))
-    // Through a link it is the same package under its own name.
+    // Through a link, it is the same package with its own name.
     try directory.directory.createLink("other", to: name)
     #expect(try Package(opening: directory.path("other")).app.bundleDirectory == "X.app")
   }
 
-  /// An archive of the directory is the same app, entry for entry, however it was packed.
+  /// However an archive of the directory was packed, it is the same app, entry for entry.
   @Test(arguments: ["stored", "deflated", "links followed by directories"])
   func archiveEqualsTheDirectory(way: String) throws {
     let directory = try TemporaryDirectory("ipa")
@@ -172,7 +172,7 @@ struct PackageTests {
     #expect(throws: ModelError.self) { try swapped.contents() }
   }
 
-  @Test func otherFilesAreNoPackages() throws {
+  @Test func otherFilesAreNotPackages() throws {
     let directory = try TemporaryDirectory("none")
     try directory.write([1], at: "Other/a")
     func reason(_ name: ByteString) -> String? {
@@ -223,7 +223,7 @@ struct MacPackageTests {
     #expect(
       package.app.migration
         == ContainerMigration(moves: [.init(source: path, destination: path)]))
-    // An extension that is not named after its app only gives a finding.
+    // An extension that is not named after its app is only a finding.
     #expect(package.app.findings.map(\.code) == [.contradiction])
   }
 

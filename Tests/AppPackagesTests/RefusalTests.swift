@@ -22,7 +22,7 @@ struct RefusalTests {
     #expect(error.subject?.lastComponent == "x.ipa")
   }
 
-  /// Entries beside the bundle are not unpacked, but their names are checked.
+  /// Entries next to the bundle are not unpacked, but their names are checked.
   @Test func unsafeNamesBesideTheBundleAreRefused() throws {
     for name in ["Symbols/../../x", "/x", "META-INF/..", ""] {
       var entry = Entry(name, [1])
@@ -47,7 +47,8 @@ struct RefusalTests {
     #expect(error.reason.contains("link"), "\(error)")
   }
 
-  /// Links that stay inside are accepted, also through other links and to missing targets.
+  /// Links that stay inside are accepted, including links through other links and to missing
+  /// targets.
   @Test func linksInsideTheBundleAreAccepted() throws {
     let bytes = ZipBuilder.app([
       Entry("Payload/X.app/deep/er/l", Array("../../f".utf8), mode: 0o120777),
@@ -100,7 +101,7 @@ struct RefusalTests {
     #expect(try refusal(of: asDirectory.bytes())?.reason.contains("twice") == true)
   }
 
-  /// macOS apps are installed on volumes that fold case and composed characters; iOS apps are not.
+  /// macOS apps are installed on volumes that ignore case and normalize Unicode; iOS apps are not.
   @Test(arguments: [("Read.txt", "read.TXT"), ("caf\u{e9}", "cafe\u{301}")])
   func duplicateNamesOnAMacAreRefused(one: String, other: String) throws {
     let plain = ZipBuilder.app([

@@ -1,6 +1,6 @@
-/// Makes zip archives byte by byte, to make them wrong in every way.
+/// Makes zip archives byte by byte, so that any part can be wrong.
 struct ZipBuilder {
-  /// An entry; nil stands for the correct value.
+  /// An entry; nil means the correct value.
   struct Entry {
     var name: [UInt8]
     var content: [UInt8]
