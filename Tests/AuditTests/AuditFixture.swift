@@ -10,7 +10,7 @@ import TestSupport
 
 @testable import Audit
 
-/// A simulator's device with one app, its bundle and its data, as far as a test fills them.
+/// A simulator's device with one app, its bundle and its data, which a test fills.
 struct AuditFixture {
   static let app = "org.example.app"
   static let prefix: ByteString = "apps/org.example.app/data"
@@ -38,7 +38,7 @@ struct AuditFixture {
     try directory.write(try list.xml(), at: path)
   }
 
-  /// Writes a file of some bytes in the app's data.
+  /// Writes a file of the given size in the app's data.
   func put(_ path: ByteString, bytes: Int = 10) throws {
     try put(path, content: [UInt8](repeating: 7, count: bytes))
   }
@@ -62,7 +62,7 @@ struct AuditFixture {
     try directory.write(content, at: Self.bundle.appending("Example.app").appending(path))
   }
 
-  /// Sets the modification times of files in the app's bundle to some days from now.
+  /// Sets the modification times of files in the app's bundle to a number of days from now.
   func setModified(days: Int64, ofBundle paths: [ByteString]) throws {
     let bundle = directory.path(Self.bundle.appending("Example.app"))
     for path in paths {
@@ -72,7 +72,8 @@ struct AuditFixture {
     }
   }
 
-  /// Writes the Info.plist of the app, or of a bundle in the app's, with further members.
+  /// Writes the Info.plist of the app, or of a bundle inside the app's bundle, with further
+  /// members.
   func writeInfo(
     _ members: [PropertyList.Member] = [], of bundle: ByteString = "", build: String = "7",
     identifier: String = AuditFixture.app

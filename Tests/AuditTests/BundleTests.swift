@@ -57,7 +57,8 @@ struct BundleTests {
     }
   }
 
-  /// Xcode's editor has a key of its own for the class, which is missing in the second one.
+  /// Xcode's source editor extensions have a separate key for the class, which the second one
+  /// lacks.
   @Test func extensionOfXcodeNamesItsClassByAnotherKey() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo()
@@ -108,7 +109,7 @@ struct BundleTests {
     #expect(try findings(fixture, .documentType).isEmpty)
   }
 
-  /// Values of wrong types are findings or remarks, and end nothing.
+  /// Values of wrong types are findings or remarks, and the audit continues.
   @Test func declarationsOfWrongTypesAreReported() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo([
@@ -165,7 +166,7 @@ struct BundleTests {
 
   // MARK: bundle-changed
 
-  /// Writes the list of a signature, with the rules that make it one.
+  /// Writes the list of files of a code signature, with the rules that identify it as one.
   private func seal(_ files: [String], optional: [String] = [], _ fixture: AuditFixture) throws {
     let members =
       files.map { PropertyList.Member($0, .data([1])) }
@@ -191,8 +192,8 @@ struct BundleTests {
     #expect(found.first?.bytes == 40 && found.first?.files == 2)
   }
 
-  /// The program, property lists and files that no list has; directories that are in the list as a
-  /// whole, or have a signature of their own.
+  /// The program, property lists and files that are never listed; directories that are listed as a
+  /// whole, or have their own signature.
   @Test func completeBundleIsNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo()
@@ -207,7 +208,7 @@ struct BundleTests {
     #expect(try findings(fixture, .bundleChanged).isEmpty)
   }
 
-  /// Files of the list that are newer than it are compared by their hashes: SHA-256 before SHA-1.
+  /// Listed files that are newer than the list are compared by their hashes: SHA-256 before SHA-1.
   @Test func contentThatDiffersFromTheSignatureIsFound() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo()
@@ -229,7 +230,7 @@ struct BundleTests {
     try fixture.setModified(days: 1, ofBundle: names)
     #expect(try findings(fixture, .bundleChanged).isEmpty)
     for name in names { try fixture.putInBundle(name, content: good.reversed() + [1]) }
-    // What is not newer than the list is not read.
+    // Files that are not newer than the list are not read.
     try fixture.setModified(days: -1, ofBundle: names)
     #expect(try findings(fixture, .bundleChanged).isEmpty)
     try fixture.setModified(days: 1, ofBundle: names)
@@ -238,8 +239,8 @@ struct BundleTests {
     #expect(found.map(\.bytes) == [44])
   }
 
-  /// Without rules it is not the list of a signature, and a list of a wrong type is reported.
-  @Test func listWithoutRulesSaysNothing() throws {
+  /// A list without rules does not belong to a signature, and a list of a wrong type is reported.
+  @Test func listWithoutRulesIsIgnored() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo()
     try fixture.putInBundle("icon.png")

@@ -21,7 +21,7 @@ struct FileTests {
         + "'PRAGMA wal_checkpoint(TRUNCATE)'")
   }
 
-  /// A log of usual size, one that is smaller than its database, and a file that is no log.
+  /// A log of the usual size, one that is smaller than its database, and a file that is not a log.
   @Test func usualLogsAreNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("Library/a", bytes: 4_000)
@@ -66,7 +66,8 @@ struct FileTests {
 
   // MARK: churn and flat-file
 
-  /// A history with the given paths changed in each of some pairs of snapshots, a day apart.
+  /// A history in which the given paths changed in each of some pairs of snapshots, which are a day
+  /// apart.
   private static func history(
     _ paths: [ByteString], changed: Int, of intervals: Int = 7, seconds: Int64 = 86_400
   ) -> ChangeHistory {
@@ -87,7 +88,7 @@ struct FileTests {
     let found = try fixture.audit(history: history).findings.filter { $0.rule == .churn }
     #expect(found.map(\.path.lastComponent) == ["note", "state.json"])
     #expect(found.first?.detail == "changed 6 times in the last 8 daily snapshots")
-    // Neither the user's own data nor the app's is to be excluded.
+    // The suggested command excludes neither the user's own data nor the app's.
     let data = AuditFixture.prefix
     #expect(
       found.map(\.command) == [
@@ -102,7 +103,7 @@ struct FileTests {
     try fixture.put("Library/Caches/state.json", bytes: 2_000_000)
     #expect(
       try fixture.paths(.churn, history: Self.history(["Library/state.json"], changed: 4)).isEmpty)
-    // What no backup contains may change as often as it likes; what is gone cannot be mended.
+    // Data that no backup contains may change often, and a removed file needs no correction.
     let gone: [ByteString] = ["Library/Caches/state.json", "Library/gone"]
     #expect(try fixture.paths(.churn, history: Self.history(gone, changed: 7)).isEmpty)
   }
@@ -143,8 +144,8 @@ struct FileTests {
     #expect(enough.findings.map(\.rule) == [.churn] && enough.skipped.isEmpty)
   }
 
-  /// The pairs of snapshots are added from the newest on: the file was created in the last but
-  /// four.
+  /// The pairs of snapshots are added from the newest to the oldest: the file was created in the
+  /// fourth.
   @Test func snapshotsFromBeforeTheFileDoNotCount() throws {
     let fixture = try AuditFixture()
     try fixture.put("Library/new", bytes: 2_000_000)
@@ -161,7 +162,7 @@ struct FileTests {
     #expect(history.files.count == 1)
   }
 
-  /// Of hourly snapshots the last of each day is compared, by the host's time zone.
+  /// Of hourly snapshots, the last one of each day in the host's time zone is compared.
   @Test func oneSnapshotOfEachDayIsCompared() throws {
     func time(day: Int, hour: Int) throws -> Timestamp {
       let time = CalendarTime(year: 2026, month: 6, day: day, hour: hour, minute: 30, second: 0)

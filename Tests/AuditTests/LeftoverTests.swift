@@ -17,7 +17,7 @@ struct LeftoverTests {
     #expect(found.map(\.bytes) == [5, 60] && found.last?.detail == "unchanged for 8 days")
   }
 
-  @Test func theCommandClaimsWhatCanBeClaimed() throws {
+  @Test func theCommandDependsOnWhetherAFileCanBeClaimed() throws {
     let fixture = try AuditFixture()
     for name in ["a letter.pdf", "-x.pdf"] {
       try fixture.put(ByteString("Documents/Inbox/\(name)"))
@@ -36,7 +36,7 @@ struct LeftoverTests {
       ])
   }
 
-  /// The modification time of a delivered file is that of its sender.
+  /// The modification time of a delivered file is that of the sender's file.
   @Test func newlyDeliveredOldFileIsNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("Documents/Inbox/letter.pdf")
@@ -72,7 +72,7 @@ struct LeftoverTests {
     #expect(found.first?.command == "rm -r -- \(ShellWord.text(fixture.real("tmp/upload")))")
   }
 
-  /// The command of the rule deletes, and `user-data-in-cache` has one that keeps a document.
+  /// The command of this rule deletes a file, but that of `user-data-in-cache` keeps a document.
   @Test func documentsInTheTemporaryDirectoryAreNotToBeDeleted() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo([
@@ -94,7 +94,7 @@ struct LeftoverTests {
       try fixture.paths(.userDataInCache, days: 4) == ["tmp/a.drawing", "tmp/export/1/b.Drawing"])
   }
 
-  /// A clock that was set back makes nothing old.
+  /// If the clock was set back, no file counts as old.
   @Test func changeInTheFutureIsNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("tmp/a")

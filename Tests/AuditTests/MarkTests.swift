@@ -49,7 +49,7 @@ struct MarkTests {
     #expect(try fixture.paths(.userDataMarked).isEmpty)
   }
 
-  /// No backup contains them without the mark either.
+  /// Backups exclude them even without the mark.
   @Test func markedSystemCachesAreNotFound() throws {
     let fixture = try AuditFixture()
     for path in ["Library/Caches", "tmp"] as [ByteString] {
@@ -69,7 +69,7 @@ struct MarkTests {
   @Test func tagInACacheIsNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("Library/Caches/a/CACHEDIR.TAG", content: Self.tag)
-    // The name alone is no tag.
+    // A file with only the name of a tag is not a tag.
     try fixture.put("Documents/b/CACHEDIR.TAG")
     #expect(try fixture.paths(.tagInUserData).isEmpty)
   }
@@ -144,7 +144,7 @@ struct MarkTests {
     #expect(try operation(fixture, "Documents/maps").include(dryRun: false).changed.isEmpty)
   }
 
-  @Test func includeKeepsAFileThatIsNoTag() throws {
+  @Test func includeKeepsAFileThatIsNotATag() throws {
     let fixture = try AuditFixture()
     try fixture.put("Documents/maps/CACHEDIR.TAG", content: Array("my own".utf8))
     #expect(try operation(fixture, "Documents/maps").include(dryRun: false).changed.isEmpty)

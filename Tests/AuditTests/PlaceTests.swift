@@ -25,7 +25,8 @@ struct PlaceTests {
         == "sandboxctl exclude apps/org.example.app/data/Documents/Thumbnails --root device")
   }
 
-  /// The sum of an app counts, excluded data does not, and Library/Caches is the right place.
+  /// The total of an app counts, excluded data does not, and Library/Caches is the correct
+  /// location.
   @Test func smallMarkedOrRealCacheIsNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("Library/Application Support/Image Cache/a", bytes: 1_900_000)
@@ -45,8 +46,9 @@ struct PlaceTests {
     #expect(try fixture.paths(.recreatableData) == ["Documents/world.map"])
   }
 
-  /// A document that the app began from a file of its bundle, and a database, which it writes to.
-  @Test func fileThatTheAppChangedIsNoCopyOfTheBundle() throws {
+  /// The app has changed a document that began as a file of its bundle, and it writes to a
+  /// database.
+  @Test func fileThatTheAppChangedIsNotACopyOfTheBundle() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo()
     let original = [UInt8](repeating: 7, count: 3_000_000)
@@ -92,7 +94,7 @@ struct PlaceTests {
     let fixture = try AuditFixture()
     try fixture.writeInfo(Self.documents)
     try fixture.put("Library/Caches/mine.drawing", bytes: 20)
-    // A document that is a directory.
+    // A document may be a directory.
     try fixture.put("tmp/package.DRAWING/content.png", bytes: 30)
     let found = try fixture.audit().findings.filter { $0.rule == .userDataInCache }
     #expect(found.map(\.path.lastComponent) == ["mine.drawing", "package.DRAWING"])
@@ -101,12 +103,12 @@ struct PlaceTests {
       ShellWord.text(fixture.real("Library/Caches/mine.drawing")),
       ShellWord.text(fixture.real("Documents/."))
     )
-    // With the dot, a directory is not renamed to one that does not exist.
+    // The dot prevents a rename to the name of a directory that does not exist.
     #expect(found.first?.command == "mv -n -- \(from) \(to)")
   }
 
-  /// With types, the platform ignores the extensions: an editor of pictures may cache pictures.
-  @Test func extensionsBesideTypesAreNoDocuments() throws {
+  /// If types are declared, the platform ignores the extensions: an image editor may cache images.
+  @Test func extensionsNextToTypesDoNotIdentifyDocuments() throws {
     let fixture = try AuditFixture()
     let type: [PropertyList.Member] = [
       .init("CFBundleTypeName", .string("Picture")), .init("CFBundleTypeRole", .string("Editor")),
@@ -133,7 +135,7 @@ struct PlaceTests {
     return .dictionary(members)
   }
 
-  /// Types of the system, and one of another app that this one imports.
+  /// Types of the system, and an imported type of another app.
   @Test func typesOfTheSystemAndImportedOnesAreDocuments() throws {
     let fixture = try AuditFixture()
     let imported: PropertyList = .dictionary([
@@ -164,9 +166,9 @@ struct PlaceTests {
     #expect(try fixture.paths(.temporaryLeftover, days: 4) == others)
   }
 
-  /// An editor of everything has no documents by name, and pictures in a cache may be previews; but
-  /// nothing that may be a document is to be deleted.
-  @Test func generalTypesAndFormatsOfCachesAreNoDocuments() throws {
+  /// For an editor of general types, names do not identify documents, and images in a cache may be
+  /// previews; but no file that may be a document is reported for deletion.
+  @Test func generalTypesAndCacheFormatsDoNotIdentifyDocuments() throws {
     let fixture = try AuditFixture()
     let files: [ByteString] = [
       "tmp/a.bin", "tmp/b.jpg", "tmp/c.json", "tmp/d.mp4", "tmp/e.zip", "tmp/f.txt", "tmp/g.md",
@@ -236,7 +238,7 @@ struct PlaceTests {
     #expect(found.first?.files == 2)
   }
 
-  /// A difference is not found if another rule names it, nor in metadata and bundles.
+  /// A difference is not reported if another rule reports it, nor in metadata and bundles.
   @Test func agreementIsNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo()

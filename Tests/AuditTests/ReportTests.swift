@@ -41,7 +41,7 @@ struct ReportTests {
     #expect(one.fingerprint == Self.finding(real: "/other/x", isDirectory: true).fingerprint)
     let others = [
       Self.finding("apps/a/data/y"), Self.finding(rule: .churn), Self.finding(key: "k"),
-      // Parts are not to run into each other.
+      // The end of one part must not count as the beginning of the next.
       Self.finding("apps/a/data/xk"),
     ]
     #expect(Set((others + [one]).map(\.fingerprint)).count == 5)
@@ -85,8 +85,8 @@ struct ReportTests {
     #expect(none.findings == [one, other] && none.known == 0)
   }
 
-  /// A baseline has the findings that its output does not list, and new ones are listed although
-  /// known ones exceed the limit.
+  /// A baseline also contains the findings that its output does not list, and new ones are listed
+  /// even if the known ones exceed the limit.
   @Test func aBaselineHasTheFindingsBeyondTheLimit() throws {
     let all = (0..<(FindingCollector.limit + 3)).map { Self.finding(ByteString("\($0)")) }
     let log = SarifLog(Self.report(all), version: "1.2.3").json
@@ -100,7 +100,7 @@ struct ReportTests {
     #expect(rest.findings.isEmpty && rest.worst == nil && !rest.isIncompleteAsBaseline)
   }
 
-  /// The reason is the size, not that the log is no lines of JSON.
+  /// The reason is the size, not that the log is not in JSON Lines format.
   @Test func aLogWithTooManyValuesIsRefusedWithTheReason() throws {
     let many = #"{"runs":["# + String(repeating: "0,", count: 1 << 21) + "0]}"
     let error = #expect(throws: OperationError.self) { _ = try Self.baseline(many) }
@@ -122,7 +122,7 @@ struct ReportTests {
       (#"{"fingerprint":"12"}"#, "the fingerprint in line 1 is not valid"),
       ("\u{0}\u{1}\u{2}\u{ff}", "line 1 is not a JSON object of an audit"),
     ] as [(String, String)])
-  func fileThatIsNoBaselineIsRefused(text: String, reason: String) throws {
+  func fileThatIsNotABaselineIsRefused(text: String, reason: String) throws {
     let error = #expect(throws: OperationError.self) { _ = try Self.baseline(text) }
     #expect(error?.description == "cannot use the baseline 'known.json': \(reason)")
     #expect(error?.code == .invalidInput && error?.hint != nil)
@@ -147,7 +147,7 @@ struct ReportTests {
       #expect(rule["helpUri"]?.string == own.url)
       #expect(rule["defaultConfiguration"]?["level"]?.string == own.level.rawValue)
     }
-    // A log without findings has an empty list: that the audit ran says more than no list.
+    // A log without findings has an empty list, which shows that the audit ran.
     #expect(results.isEmpty)
   }
 
