@@ -8,7 +8,7 @@ import Testing
 @testable import Scenario
 @testable import ScenarioRunner
 
-/// The results of a run, and what it leaves.
+/// The results of a run, and the files that it leaves.
 struct RunTests {
   private typealias Step = RunnerFixture
 
@@ -33,7 +33,7 @@ struct RunTests {
     #expect(problem.location.line == 12 && problem.message.contains("nowhere"))
   }
 
-  @Test func stepThatHadToFailAndDoesNotIsAFailure() throws {
+  @Test func stepThatUnexpectedlySucceedsIsAFailure() throws {
     let results = try RunnerFixture().run(
       RunnerFixture.document([
         Step.step(.recover, failure: .appRunning),
@@ -113,8 +113,8 @@ struct RunTests {
     #expect(try fixture.directory.directory.names().isEmpty)
   }
 
-  /// A copy of an earlier run is replaced, and no file of the user. Cases of one name are kept
-  /// beside each other.
+  /// A copy of an earlier run is replaced, but no file of the user. Cases with the same name are
+  /// kept next to each other.
   @Test func keptCopiesReplaceNothingElse() throws {
     let (fixture, kept) = (try RunnerFixture(), try TemporaryDirectory("kept"))
     let document = try RunnerFixture.document([Step.expect("apps/none/**", .exists)])
@@ -139,14 +139,14 @@ struct RunTests {
   }
 
   /// The directory of a run that was killed is not locked.
-  @Test func nextRunRemovesWhatAKilledRunLeft() throws {
+  @Test func nextRunRemovesFilesOfAKilledRun() throws {
     let fixture = try RunnerFixture()
     let dead = "sandboxctl-scenarios-0123456789abcdef"
     let others = ["sandboxctl-scenarios-x", "sandboxctl-scenarios-0123456789abcdee"]
     for name in [dead] + others.prefix(1) {
       try fixture.directory.write("x", at: ByteString("\(name)/case-0/device-1/file"))
     }
-    // A link, and the directory of a run that is not finished, stay.
+    // A link, and the directory of a run that is still in progress, stay.
     try fixture.directory.directory.createLink(
       ByteString(others[1]), to: fixture.directory.path(ByteString(others[0])))
     let alive: ByteString = "sandboxctl-scenarios-fedcba9876543210"
@@ -164,17 +164,18 @@ struct RunTests {
       try fixture.directory.directory.directory(ByteString(others[0])).names() == ["case-0"])
   }
 
-  /// A volume with room for some bytes, in whole blocks.
+  /// A volume with some bytes of free space, in whole blocks.
   private static func volume(_ available: UInt64) -> VolumeSpace {
     var space = VolumeSpace(available: available, total: 1 << 40)
     space.keeping = .blocks(4096)
     return space
   }
 
-  /// Nothing runs if a copy does not fit, and fewer cases run at once if the copies of more do not.
+  /// Nothing runs if a copy does not fit; if several copies do not fit together, fewer cases run at
+  /// once.
   @Test func copiesThatDoNotFitAreRefusedBeforeTheRun() throws {
     let (fixture, source) = (try RunnerFixture(), try TemporaryDirectory("source"))
-    // Copies that share their blocks with the device take nothing.
+    // Copies that share their blocks with the device need no space.
     if try fixture.directory.directory.mayShareBlocks() { return }
     _ = try SampleDevice.make(at: source.path("device"))
     let document = try RunnerFixture.document(

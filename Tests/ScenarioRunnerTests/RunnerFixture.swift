@@ -9,17 +9,17 @@ import Testing
 
 @testable import Scenario
 
-/// Scenarios made in the test, and a runner in a directory of its own.
+/// Scenarios that the test creates, and a runner with its own directory.
 struct RunnerFixture {
   let directory: TemporaryDirectory
-  /// The lines of the steps begin with 1.
+  /// The file name in results; the lines of its steps are numbered from 1.
   static let file = "test.yaml"
   static let notebook: ByteString = "apps/org.example.notebook/data"
   static let notes = "apps/org.example.notebook/data/Documents/Notes/**"
 
   init() throws { directory = try TemporaryDirectory("scenario") }
 
-  /// The conditions of a run in the fixture's directory.
+  /// The options of a run in the fixture's directory.
   var options: ScenarioOptions {
     var options = ScenarioOptions(
       program: "test",
@@ -54,7 +54,7 @@ struct RunnerFixture {
       location: PolicyLocation(file: file, line: 1, column: 1))
   }
 
-  /// Returns a step. With `failure` it has to fail.
+  /// Returns a step. With `failure`, the step is expected to fail.
   static func step(
     _ action: ScenarioAction, failure: ErrorCode? = nil, versions: OSVersion.Range = .all,
     line: Int = 7
@@ -64,7 +64,7 @@ struct RunnerFixture {
       location: PolicyLocation(file: file, line: line, column: 3))
   }
 
-  /// Returns a step that expects something of the entries that match.
+  /// Returns a step with an expectation for the entries that match.
   static func expect(
     _ pattern: String, _ assertions: ScenarioExpectation.Assertion..., line: Int = 9
   ) throws -> ScenarioStep {
@@ -91,7 +91,7 @@ struct RunnerFixture {
     return try ScenarioRunner(options).run(document.versions.map { .init(document, $0) })
   }
 
-  /// Runs steps on the sample device, which must pass, and checks that no copy remains.
+  /// Runs steps on the sample device, expects that they pass, and checks that no copy remains.
   func pass(_ steps: ScenarioStep..., versions: [String] = ["now"]) throws {
     for result in try run(Self.document(steps, versions: versions)) {
       #expect(result.outcome == .passed, "\(result.version)")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Scenario
 
-/// Each kind of step, on the sample device.
+/// Each type of step, on the sample device.
 struct StepTests {
   private typealias Step = RunnerFixture
   private static let app: ByteString = "org.example.notebook"
@@ -56,7 +56,7 @@ struct StepTests {
       Step.expect(Step.notes, .sameBytes(as: "beginning")))
   }
 
-  @Test func purgeRemovesCachesAndNothingElse() throws {
+  @Test func purgeRemovesOnlyCaches() throws {
     try RunnerFixture().pass(
       Step.expect("apps/org.example.notebook/data/Library/Caches/*", .exists),
       Step.step(.purge(.level(.critical))),
@@ -64,7 +64,7 @@ struct StepTests {
       Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")))
   }
 
-  @Test func offloadRemovesTheBundleOnly() throws {
+  @Test func offloadRemovesOnlyTheBundle() throws {
     try RunnerFixture().pass(
       Step.step(.offload(app: "notebook")),
       Step.expect("apps/org.example.notebook/bundle/**", .absent),
@@ -74,7 +74,7 @@ struct StepTests {
         failure: .appNotInstalled))
   }
 
-  @Test func newDeviceHasWhatThePlatformBacksUp() throws {
+  @Test func newDeviceHasTheDataThatThePlatformBacksUp() throws {
     try RunnerFixture().pass(
       Step.step(.backup(.init(name: "first", view: .platform))),
       Step.write("Documents/Later.txt", "later"),
@@ -123,7 +123,7 @@ struct StepTests {
     Step.step(.interrupt(.init(action: action, count: count, unit: unit, recovers: true)))
   }
 
-  /// The places at which operations are interrupted: the first ones, and some in the middle.
+  /// The points at which operations are interrupted: the first ones, and some in the middle.
   private static let places: [(Int, ScenarioAction.Interruption.Unit)] =
     Sampling.isWhole
     ? [(1, .phase), (3, .phase), (1, .call), (12, .call), (25, .call)] : [(3, .phase), (12, .call)]

@@ -26,7 +26,8 @@ struct DraftTests {
     return try #require(document)
   }
 
-  /// A device can have more apps than a scenario steps, and more data than it has patterns.
+  /// A device can have more apps than a scenario may have steps, and more data than it may have
+  /// patterns.
   @Test(arguments: [(3, 1), (700, 1), (300, 4)])
   func aDraftKeepsTheLimits(apps: Int, parts: Int) throws {
     let names = (0..<apps).map { "com.example.a\($0)" }
@@ -38,7 +39,7 @@ struct DraftTests {
     #expect(draft.omitted.isEmpty == (apps == 3) && !updates.isEmpty)
   }
 
-  @Test func aNameIsAPatternOfItselfOnly() throws {
+  @Test func aNameIsAPatternThatMatchesOnlyItself() throws {
     let names = ["a*\u{301}", "b[c]", "d?", "e,f{g}", "h\\i"]
     let paths = names.map { "apps/com.example.a/data/\($0)/x" }
     let document = try document(draft(paths, ["com.example.a"]))

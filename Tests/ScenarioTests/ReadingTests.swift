@@ -47,13 +47,13 @@ struct ReadingTests {
     #expect(issues("steps:\n  - interrupt: {step: {offload: {app: a}}, at: 1}\n").isEmpty)
   }
 
-  @Test func textThatIsNoScenarioIsRefused() {
+  @Test func textThatIsNotAScenarioIsRefused() {
     for text in ["", "[", "\u{0}", "- a", "scenario: x", String(repeating: "[", count: 10_000)] {
       #expect(!ScenarioDocument.read(source(text)).issues.isEmpty)
     }
   }
 
-  @Test func aFileThatIsTooLargeOrNoYAMLIsUnreadable() throws {
+  @Test func aFileThatIsTooLargeOrNotYAMLIsUnreadable() throws {
     let large = "scenario: x\n#" + String(repeating: "a", count: ScenarioDocument.maximumSize)
     let issue = try #require(ScenarioDocument.read(source(large)).issues.first)
     #expect(issue.problem == "the file is too large")

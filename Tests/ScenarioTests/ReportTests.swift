@@ -5,7 +5,7 @@ import Testing
 
 @testable import Scenario
 
-/// The reports about scenarios.
+/// The reports on scenarios.
 struct ReportTests {
   private static let location = PolicyLocation(file: "a<b.yaml", line: 7, column: 3)
 
@@ -71,7 +71,7 @@ struct ReportTests {
     #expect(tests.dropFirst().first?.contains(" # SKIP ") == true)
   }
 
-  /// A name or a message can neither break a line nor control the terminal.
+  /// A name or a message must not break a line or control the terminal.
   @Test func textIsEscaped() {
     let lines = report.text.split(separator: "\n").map(String.init)
     #expect(lines.count == 7, "\(report.text)")
