@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Runs a statement on a database with the `sqlite3` program, or with Python's module of that name.
+/// Runs a statement on a database with the program `sqlite3`, or with Python's module `sqlite3`.
 func query(_ database: String, _ statement: String) throws -> String {
   let program = """
     import sqlite3, sys

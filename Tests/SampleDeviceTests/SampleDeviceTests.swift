@@ -18,7 +18,8 @@ struct SampleDeviceTests {
 
   @Test("does not depend on the umask", arguments: [0o000, 0o077, 0o777])
   func theSampleDoesNotDependOnTheUmask(mask: mode_t) async throws {
-    // A process has one umask: it is set in a separate process, for a user bound by modes.
+    // The umask applies to the whole process, so it is set in a separate process, for a user
+    // without privileges.
     let scratch = try TemporaryDirectory("sample")
     try scratch.directory.setPermissions(0o777)
     let path = scratch.path("sample").description

@@ -1,7 +1,7 @@
 import SystemIO
 
-/// The properties of a tree that are the same on every machine, as from `find` and a checksum: a
-/// line for each entry, sorted by the bytes of the paths.
+/// The properties of a tree that are the same on every machine, like the output of `find` with
+/// checksums: one line for each entry, sorted by the bytes of the paths.
 struct TreeListing {
   private(set) var lines: [String] = []
   private(set) var files = 0
@@ -56,7 +56,7 @@ struct TreeListing {
     return "\(path) \(mode) \(status.modified.seconds).\(nanoseconds) \(what)"
   }
 
-  /// FNV-1a with 64 bits: enough to notice an accidental change.
+  /// FNV-1a with 64 bits, which is sufficient to detect an accidental change.
   private static func digest(_ bytes: [UInt8]) -> String {
     let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
       ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
