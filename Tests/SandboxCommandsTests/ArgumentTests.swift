@@ -4,7 +4,7 @@ import Testing
 
 @testable import SandboxCommands
 
-/// Arguments of any bytes as texts for the parser, and back.
+/// Arguments of any bytes are converted to text for the parser, and back.
 struct ArgumentTests {
   @Test func everyByteIsDecoded() {
     for byte in UInt8.min...UInt8.max {
@@ -22,7 +22,7 @@ struct ArgumentTests {
     var random = Seeded.fresh()
     var words: [String: ByteString] = [:]
     for _ in 0..<4000 {
-      // Few distinct bytes, among them all those of U+10FFFF and U+10FF00, so that these occur.
+      // Few distinct bytes, including all those of U+10FFFF and U+10FF00, so that these occur.
       let word = ByteString((0..<6).compactMap { _ in Self.bytes.randomElement(using: &random) })
       #expect(ByteString(argument: word.argument) == word)
       #expect(words[word.argument] ?? word == word)

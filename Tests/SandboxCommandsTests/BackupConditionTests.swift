@@ -10,7 +10,7 @@ struct BackupConditionTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// A machine with these files of its kernel, and no other program.
+  /// A machine with these kernel files, and without other programs.
   private func machine(_ files: [ByteString: String]) throws -> MachineState {
     for (path, text) in files {
       try directory.write(text, at: ByteString("machine").appending(path))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SandboxCommands
 
-/// The next run of a cron job by this host's clock.
+/// The next run of a cron job by the clock of this host.
 struct CronTimeTests {
   private static func local(
     _ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int = 0

@@ -30,7 +30,7 @@ struct FailureTests {
         """)
   }
 
-  /// An object that was skipped is damaged only if its bytes are.
+  /// A skipped object counts as damaged only if its bytes are damaged.
   @Test func skippedObjectsDecideTheStatus() {
     func error(_ code: StoreError.Code, _ cause: SystemError? = nil) -> StoreError {
       StoreError(code, "read", subject: "a", reason: "r", cause: cause)

@@ -5,9 +5,9 @@ import Testing
 @testable import SandboxCommands
 
 /// Options that cannot be used together: those of the command line replace those of the
-/// configuration, and a more specific part of the configuration the others.
+/// configuration, and those of a more specific part of the configuration replace the others.
 struct OptionPrecedenceTests {
-  /// A command line, a configuration, and the words that this one adds.
+  /// A command line, a configuration, and the words that the configuration adds.
   struct Row: Sendable {
     let line: String
     let configuration: String
@@ -107,7 +107,7 @@ struct OptionPrecedenceTests {
 
   @Test(arguments: [
     Row("check", "check: {read-data-subset: 10%}", adds: ["--read-data-subset=10%"]),
-    // The value of an option is no argument.
+    // The value of an option is not an argument.
     Row("copy --to /b", "copy: {tag: x}", adds: ["--tag=x"]),
     Row("restore latest --to x", "restore: {app: notes}", adds: ["--app=notes"]),
     Row("export tar x.tar", "json: true", adds: ["--json"]),
@@ -115,11 +115,11 @@ struct OptionPrecedenceTests {
       "export itunes x", "export: {itunes: {from-device: /d}}", adds: ["--from-device=/d"]),
     Row("copy --to=/b --no-check --tag x", "copy: {check: true}"),
     Row("stats --repo /b", "stats: {growth: true}", adds: ["--growth"]),
-    // A flag that is unset is no choice.
+    // An unset flag is not a choice.
     Row(
       "check --no-read-data", "check: {read-data: true, read-data-subset: 10%}",
       adds: ["--read-data-subset=10%"]),
-    // What limits the deletion stays.
+    // Settings that limit the deletion stay.
     Row("restore latest --to x --delete", "class: [a]", adds: ["--class=a"]),
     Row("purge --watch", "dry-run: true", adds: ["--dry-run"]),
     Row("purge --watch", "purge: {free: 1G, level: low}", adds: ["--free=1G", "--level=low"]),
@@ -144,8 +144,8 @@ struct OptionPrecedenceTests {
     #expect(try added(row) == row.added, "\(row.line)")
   }
 
-  /// Settings that let a command destroy something go with the target or the goal for which they
-  /// were set.
+  /// Settings that let a command destroy data are dropped together with the target or the goal for
+  /// which they were set.
   @Test(arguments: [
     Row(
       "restore latest --to x",
@@ -157,7 +157,7 @@ struct OptionPrecedenceTests {
       "restore latest --in-place",
       "restore: {to-device: /b, force: true, no-snapshot: true, with-groups: true, policy: /p}",
       adds: ["--policy=/p"]),
-    // Not what protects files there.
+    // Settings that protect files there are not dropped.
     Row(
       "restore latest --in-place", "restore: {to: /b, overwrite: never, delete: true}",
       adds: ["--overwrite=never"]),
@@ -168,7 +168,7 @@ struct OptionPrecedenceTests {
     Row(
       "restore latest --to x", "restore: {in-place: true, overwrite: never}",
       adds: ["--overwrite=never"]),
-    // Also if it is set in a part that is more specific than that of the target.
+    // This also applies to settings in a more specific part than that of the target.
     Row("restore latest --to x", "in-place: true\nrestore: {overwrite: always, delete: true}"),
     Row(
       "restore latest --profile a",
@@ -176,17 +176,17 @@ struct OptionPrecedenceTests {
       adds: ["--to=/b", "--overwrite=always"]),
     Row("purge --until-free 10", "purge: {free: 1G, yes: true, level: low}", adds: ["--level=low"]),
     Row("migrate --from a --to b --all", "migrate: {app: [x], force: true, allow-downgrade: true}"),
-    // A target that is not replaced, or not set, has what is set for it.
+    // If the target is not replaced, or not set, its settings stay.
     Row(
       "restore latest --to x", "restore: {in-place: false, overwrite: always, delete: true}",
       adds: ["--overwrite=always", "--delete"]),
     Row("purge --free 1G", "purge: {yes: true}", adds: ["--yes"]),
   ])
-  func whatBelongsToAReplacedSettingIsDropped(_ row: Row) throws {
+  func settingsOfAReplacedTargetOrGoalAreDropped(_ row: Row) throws {
     #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
   }
 
-  /// Another target by the same option is another target.
+  /// A different value of the same option is another target.
   @Test(arguments: [
     Row("restore latest --to x", "restore: {to: /safe, overwrite: always, delete: true}"),
     Row("restore latest --to /safe", "to: /safe\nrestore: {overwrite: always, delete: true}"),
@@ -204,7 +204,7 @@ struct OptionPrecedenceTests {
     Row(
       "restore latest --no-in-place", "to: /b\nrestore: {in-place: true, delete: true}",
       adds: ["--to=/b"]),
-    // One that a profile names.
+    // A target in a profile.
     Row(
       "restore latest --profile a",
       "restore: {to: /safe, overwrite: always, delete: true}\nprofiles: {a: {to: /b}}",
@@ -218,13 +218,13 @@ struct OptionPrecedenceTests {
       "restore latest --profile a",
       "to: /b\nrestore: {in-place: true, delete: true}\nprofiles: {a: {in-place: false}}",
       adds: ["--to=/b"]),
-    // What a more specific part sets for the same target stays.
+    // Settings in a more specific part for the same target stay.
     Row(
       "restore latest --profile a",
       "restore: {to: /b}\nprofiles: {a: {overwrite: always, delete: true}}",
       adds: ["--to=/b", "--overwrite=always", "--delete"]),
   ])
-  func anotherTargetOfARestoreDropsWhatBelongsToIt(_ row: Row) throws {
+  func anotherTargetOfARestoreDropsTheSettingsOfTheFirst(_ row: Row) throws {
     #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
   }
 
@@ -243,7 +243,7 @@ struct OptionPrecedenceTests {
     Row("purge --root x --free 1G", "purge: {root: /d, level: critical}"),
     Row("purge --free 5G", "purge: {free: 1G, yes: true}"),
     Row("purge --level critical", "purge: {level: low, yes: true}"),
-    // A device that nothing replaces has what is set for it.
+    // If the device is not replaced, its settings stay.
     Row(
       "purge --root x", "purge: {yes: true, level: low}", adds: ["--level=low", "--yes"]),
     Row("purge --root x", "profiles: {a: {root: /d}}\npurge: {yes: true}", adds: ["--yes"]),
@@ -264,13 +264,13 @@ struct OptionPrecedenceTests {
     Row(
       "migrate --from a --to b --all",
       "migrate: {to: /d, force: true, no-snapshot: true, allow-downgrade: true}"),
-    // A command that has no such option has no such target.
+    // A command without that option does not have that target.
     Row(
       "restore latest --profile a",
       "root: /d\nrestore: {in-place: true, force: true}\nprofiles: {a: {root: /e}}",
       adds: ["--in-place", "--force"]),
   ])
-  func anotherDeviceOrAppDropsWhatBelongsToIt(_ row: Row) throws {
+  func anotherDeviceOrAppDropsTheSettingsOfTheFirst(_ row: Row) throws {
     #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
   }
 
@@ -291,12 +291,12 @@ struct OptionPrecedenceTests {
       "repair snapshots", "repo: /b\nrepair: {snapshots: {forget: true}}",
       adds: ["--configured-repo=/b", "--forget"]),
   ])
-  func anotherRepositoryDropsWhatBelongsToIt(_ row: Row) throws {
+  func anotherRepositoryDropsTheSettingsOfTheFirst(_ row: Row) throws {
     #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
   }
 
   @Test(arguments: [
-    // The options of a bucket in one part belong together.
+    // The bucket options in one part belong together.
     Row(
       "mirror", "s3-profile: a\nmirror: {s3-endpoint: https://b, s3-region: r}",
       adds: ["--s3-endpoint=https://b", "--s3-region=r"]),
@@ -308,7 +308,7 @@ struct OptionPrecedenceTests {
     Row(
       "check", "check: {read-data: false}\nread-data-subset: 10%", adds: ["--read-data-subset=10%"]),
     Row("restore latest", "to: /b\nrestore: {in-place: true}", adds: ["--in-place"]),
-    // A contradiction in one part is a mistake in it.
+    // Contradictory options in one part are a mistake in it.
     Row(
       "check", "check: {read-data: true, read-data-subset: 10%}",
       adds: ["--read-data", "--read-data-subset=10%"]),
@@ -317,7 +317,7 @@ struct OptionPrecedenceTests {
     #expect(try added(row) == row.added, "\(row.line)")
   }
 
-  /// The names are those of options, so that none is forgotten when one is renamed.
+  /// All names are those of options, so that none is forgotten when an option is renamed.
   @Test func namesAreThoseOfOptions() {
     let options = Set(
       KnownCommand(SandboxctlCommand.self).all.flatMap { $0.options.map(\.name) })

@@ -63,7 +63,8 @@ struct ProgressTextTests {
     #expect(text.counts == "10.0 MiB of 100 MiB, 0 of 1,200 files")
   }
 
-  /// The speed of the link is apart from that of the disk, which ends with the last byte read.
+  /// The speed of the connection is measured separately from that of the disk, which ends with the
+  /// last byte read.
   @Test func transfersHaveTheirOwnSpeed() {
     var text = ProgressText()
     let sent = { (bytes: UInt64) in TransferCounts.State(requests: 1, sent: bytes, received: 0) }

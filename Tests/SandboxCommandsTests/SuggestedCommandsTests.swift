@@ -19,7 +19,7 @@ struct SuggestedCommandsTests {
       "'sandboxctl check --repo 'my repo' --identity key' or "
         + "'sandboxctl forget --force ID --repo 'my repo' --identity key'"
     ),
-    // Another key may be needed.
+    // The command may need another key.
     ("'sandboxctl key rotate' again", "'sandboxctl key rotate --repo 'my repo'' again"),
   ])
   func commandsGetTheRepository(_ message: String, _ complete: String) {
@@ -29,7 +29,7 @@ struct SuggestedCommandsTests {
     #expect(SuggestedCommands().complete(message) == message)
   }
 
-  /// Commands for another repository or a device, and those that name one.
+  /// Commands for another repository or a device, and commands that already name a repository.
   @Test(arguments: [
     "", "sandboxctl check", "'sandboxctl check", "'sandboxctl copy --to' and the original",
     "'sandboxctl init' creates a new repository", "then 'sandboxctl mirror'",

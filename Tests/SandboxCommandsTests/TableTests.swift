@@ -17,7 +17,7 @@ struct TableTests {
       ])
   }
 
-  /// A cell of 64 KiB widens no other row.
+  /// A cell of 64 KiB does not widen other rows.
   @Test func aLongCellCostsOneRow() {
     let long = String(repeating: "x", count: 65_536)
     let lines = Self.lines([[long, "1", long]] + (0..<100).map { ["a", "\($0)", "b"] })
@@ -26,7 +26,7 @@ struct TableTests {
     #expect(lines[0] == "name  size  tags")
   }
 
-  /// Wide characters take two columns on a terminal, and combining ones none.
+  /// Wide characters take two columns on a terminal, and combining characters none.
   @Test(arguments: [
     ("plain", 5), ("caf\u{e9}", 4), ("cafe\u{301}", 4), ("\u{6587}\u{5b57}", 4),
     ("\u{d55c}\u{ae00}.txt", 8), ("\u{1112}\u{1161}\u{11ab}", 2), ("\u{1f600}", 2),

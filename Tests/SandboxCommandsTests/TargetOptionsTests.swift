@@ -13,7 +13,7 @@ struct TargetOptionsTests {
     "--ssh-command", "ssh -v", "--connections", "7", "--limit-upload", "1K",
   ]
 
-  /// Returns a command with the options of the source and others.
+  /// Returns a command with the options of the source and further words.
   private func command(_ words: [String] = []) throws -> CopyCommand {
     let program = KnownCommand(SandboxctlCommand.self)
     return try #require(
@@ -31,7 +31,7 @@ struct TargetOptionsTests {
     #expect(settings.s3Profile == "first" && settings.uploadRate == 1024)
   }
 
-  /// A region or a profile of one store means nothing in another one.
+  /// A region or a profile of one store has no meaning for another one.
   @Test func optionsOfABucketBelongTogether() throws {
     var wanted = try settings()
     (wanted.s3Region, wanted.s3Profile, wanted.s3PathStyle) = (nil, nil, nil)
@@ -45,7 +45,7 @@ struct TargetOptionsTests {
     #expect(try settings("--to-s3-region", "us") == wanted)
   }
 
-  @Test func theCommandOfAnSFTPServerIsApart() throws {
+  @Test func theCommandOfAnSFTPServerIsSeparate() throws {
     var wanted = try settings()
     wanted.sshCommand = ["ssh", "-F", "other"]
     #expect(try settings("--to-ssh-command", "ssh -F other") == wanted)
@@ -61,7 +61,7 @@ struct TargetOptionsTests {
       of: try RepositoryLocation(parsing: ByteString(source)))
   }
 
-  /// A suggested command has the options of the source if its location needs them.
+  /// A suggested command includes the options of the source if its location needs them.
   @Test func suggestionsReachTheOtherSide() throws {
     let (bucket, ssh) = (["--to-s3-region", "us"], ["--to-ssh-command", "other"])
     #expect(try words(bucket + ssh, to: "s3://bucket", from: "s3://other") == bucket)
@@ -77,8 +77,9 @@ struct TargetOptionsTests {
       ])
   }
 
-  /// Limits are for the command that has them, and a command may contain the passphrase.
-  @Test func suggestionsHaveWhatReachesAndOpensTheRepository() throws {
+  /// A suggested command includes neither bandwidth limits, which are for the original command, nor
+  /// a passphrase command, which may contain the passphrase.
+  @Test func suggestionsIncludeTheOptionsThatOpenTheRepository() throws {
     func suffix(_ repo: ByteString, _ keys: String...) throws -> String {
       let command = try command(keys)
       return RepositoryOptions.suffix(

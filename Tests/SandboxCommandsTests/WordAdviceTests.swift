@@ -4,7 +4,7 @@ import Testing
 
 @testable import SandboxCommands
 
-/// The hints for words that other programs have, and for misspelled ones.
+/// The hints for words of other programs, and for misspelled words.
 struct WordAdviceTests {
   private func hint(_ line: String) throws -> String {
     let words = line.split(separator: " ").map(String.init)
@@ -64,7 +64,7 @@ struct WordAdviceTests {
     #expect(hint.contains("--help'"), "\(line): \(hint)")
   }
 
-  /// The parser takes a negative number for an option.
+  /// The parser mistakes a negative number for an option.
   @Test(arguments: [
     ("forget --keep-last -1", "the value '-1' is invalid for '--keep-last <n>'"),
     ("purge --free -5", "the value '-5' is invalid for '--free <size>'"),
@@ -72,7 +72,7 @@ struct WordAdviceTests {
     ("backup --exclude-larger-than 0", "'--exclude-larger-than 0' would store no file"),
     ("backup --jobs --strict", "missing value for '--jobs <number>'"),
   ])
-  func wrongNumberIsNoMissingValue(_ line: String, expected: String) throws {
+  func wrongNumberIsNotAMissingValue(_ line: String, expected: String) throws {
     let words = line.split(separator: " ").map(String.init)
     let error = try #require(throws: UsageError.self) {
       try KnownCommand(SandboxctlCommand.self).parse(words)
@@ -80,12 +80,12 @@ struct WordAdviceTests {
     #expect(error.description.hasPrefix(expected), "\(error.description)")
   }
 
-  /// A word that is much shorter, or of another command, is no advice.
+  /// No hint suggests a word that is much shorter, or that belongs to another command.
   @Test(arguments: [
     "ls latest --root device", "forget --nosuch 3", "snapshots --device x",
     "scenario init --repo x", "policy list here",
   ])
-  func otherWordHasNone(_ line: String) throws {
+  func otherWordHasNoHint(_ line: String) throws {
     let hint = try hint(line)
     #expect(hint.hasPrefix("see 'sandboxctl "), "\(hint)")
     #expect(hint.contains("see 'sandboxctl ") && hint.hasSuffix("--help'"), "\(hint)")
