@@ -3,10 +3,10 @@
 
 usage: check-imports.py [PACKAGE]
 
-Each directory below Sources is a module; policies/ and Tools/ are modules by their Swift files. A
+Each directory below Sources is a module, as are the Swift files in policies/ and in Tools/. A
 module that is missing in the table and an import that its row does not allow are errors, reported
 with file, line and the allowed imports; the exit status is then 1. The folders of a module must not
-refer to each other in a circle: a folder refers to another if it names a type declared there.
+refer to each other in a cycle: a folder refers to another if it names a type declared there.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ import sys
 EVERYWHERE = {"Swift", "Synchronization"}
 
 LIBC = {"Glibc", "Musl", "CLinux"}
-# The libraries of Codecs, and those of one other module each.
+# The libraries of Codecs, and those used by one other module each.
 CODEC_LIBRARIES = {
     "CArchive", "CBzip2", "CCrypto", "CLzma", "CSodium", "CYAML", "CZlib", "CZstd",
 }
@@ -26,7 +26,7 @@ OWN_C = {"CBlake2b"}
 EMBEDDED = {"CEmbedded"}
 
 VALUES = {"Codecs", "SandboxModel", "SystemIO"}
-# What a module that works on scanned devices builds on.
+# The dependencies of a module that works on scanned devices.
 SCANNED = VALUES | {"ArchiveStore", "DatabaseCapture", "DeviceDiscovery", "PolicyEngine"}
 
 # Each module with the modules that it may import. A row never names a module of a later row.
@@ -132,7 +132,7 @@ TYPE = re.compile(
 def references(files, module):
     """Returns for each folder of a module the folders whose types it names, with one example.
 
-    Files outside a folder are a folder of their own, named "".
+    Files outside any folder count as a folder named "".
     """
     texts, owners = {}, {}
     for file in files:
@@ -184,7 +184,7 @@ def problems(package):
             continue
         for source, target, file, word in circles(references(files, folder)):
             yield (
-                f"{file}:1: a circle of folders in {module}: '{source or '.'}' refers to "
+                f"{file}:1: a cycle of folders in {module}: '{source or '.'}' refers to "
                 f"'{target or '.'}' ({word})"
             )
         allowed = ALLOWED[module] | EVERYWHERE | {module}

@@ -3,7 +3,7 @@
 
 usage: check-labels.py [PACKAGE]
 
-A call such as `read(index, directory, .plain)` does not tell which argument is which. Functions,
+A call such as `read(index, directory, .plain)` does not show which argument is which. Functions,
 initializers and subscripts of the Swift files below Sources, Tools and policies are checked; two
 unlabelled parameters are allowed (docs/style.md, "Names"). Each violation is printed with file and
 line; the exit status is 1 if there is one.

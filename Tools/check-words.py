@@ -31,13 +31,13 @@ ENDINGS = {
     ".swift", ".py", ".sh", ".c", ".h", ".md", ".yaml", ".yml", ".json",
     ".1", ".5", ".7", ".mdoc",
 }
-# What others wrote, or what is stored as bytes.
+# Files that others wrote, or that are stored as bytes.
 EXCLUDED = ("Tests/Vectors/", "Fuzzers/Corpus/", "Fuzzers/.build/")
 WIDTH, README_LINES = 100, 250
-# Lower case for ASCII only, so that positions stay: the phrases have no other letters.
+# Converts only ASCII to lower case, so that positions stay: the phrases have no other letters.
 LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
-# The end of a line with the comment marker of the next: a phrase may continue there.
+# The end of a line, with the comment marker of the next line, where a phrase may continue.
 BREAK = re.compile(r"[ \t]*\n[ \t]*(?:///?|\#|\*|\.\\\")?[ \t]*")
 BULLET_WHAT = re.compile(r"^[ \t]*/// - (?:Parameter \w+|Returns|Throws): [Ww]hat\b", re.M)
 
@@ -75,7 +75,7 @@ def line_of(text, position):
 
 
 def occurrences(text, phrase):
-    """Where a phrase begins and ends in a text of lower case."""
+    """The positions at which a phrase begins and ends in a lower-case text."""
     literal, is_prefix = phrase.rstrip("*").lower(), phrase.endswith("*")
     start = text.find(literal)
     while start >= 0:
@@ -131,7 +131,7 @@ def refused_lines(name, text):
 
 
 def problems(checked, table):
-    """Each mistake of some texts as one line."""
+    """Each mistake in some texts as one line."""
     for name, text in checked:
         if name not in QUOTING:
             yield from refused_words(name, text, table)

@@ -8,7 +8,7 @@ output. Values that differ between runs are masked before the comparison: ids, t
 stored sizes, the directory, the user and the host, the order of files in a pack, and the width of
 columns. A line `…` stands for omitted lines; such output is checked, but not updated. With --check
 nothing is written, and the exit status is 1 if something differs. If the tour ends with `skipped:`,
-for example where it cannot mount, the remaining commands of the README are left unchanged.
+for example because it cannot mount, the remaining commands of the README are left unchanged.
 """
 
 import pathlib

@@ -3,20 +3,20 @@
 
 usage: run-tests.py BUNDLE [--suites PATTERN|@FILE | --trait NAME] [--sample N|--rest-of N] [--processes N] [--count 20]
 
-Each process runs some of the suites, one test after the other: so the time of a test is its own,
-and static fixtures are made once for all of its suites. More processes than processors run at once,
-because many tests wait for a program, a lock or a clock. Prints the output of each process when it
-ends, and each failed test with its messages once more at the end. The exit status is 1 if a test
-failed or a process ended without its summary.
+Each process runs some of the suites, one test after the other, so that the time of a test does not
+include others, and static fixtures are made once for all suites of a process. More processes than
+processors run at once, because many tests wait for a program, a lock or a clock. Prints the output
+of each process when it ends, and each failed test with its messages once more at the end. The exit
+status is 1 if a test failed or a process ended without its summary.
 
 A FILE lists all suites of some modules in sections: those in the section 'both kinds' are run, and
-the titles of the others say why theirs are not. A suite of these modules that the bundle has and the
-file has not, or the other way around, is an error. `--trait spreadScans` runs the suites that are
+the titles of the other sections say why their suites are not. It is an error if a suite of these
+modules is only in the bundle or only in the file. `--trait spreadScans` runs the suites that are
 declared with this trait.
 
 The suites that start the program thousands of times take two thirds of the time. They are divided
 into five samples: `--sample 3` runs those of the third and all other suites, `--sample 0` those of
-a random one, and `--rest-of 3` what `--sample 3` omits.
+a random one, and `--rest-of 3` the suites that `--sample 3` omits.
 """
 
 import argparse
@@ -36,10 +36,11 @@ import time
 import zlib
 
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "Tests"
-# Suites in one process: enough to share static fixtures, few enough to occupy all processors.
+# The number of suites in one process: enough to share static fixtures, few enough to occupy all
+# processors.
 SUITES_IN_A_PROCESS = 14
 EVENT = re.compile(r'"kind":\s?"(?:test(?:Started|Ended|Skipped)|issueRecorded)"')
-# The characters of a failure's messages that are repeated at the end, and the failures.
+# The maximum length of a failure's messages that are repeated at the end, and the number of failures.
 MESSAGE_LIMIT = 500
 FAILURE_LIMIT = 20
 # These modules have the tests that take longest: they are started first.
@@ -48,7 +49,7 @@ SLOW_MODULES = ("CommandTests.", "OperationTests.")
 SAMPLED_MODULE = "CommandTests."
 SAMPLES = 5
 # The suites that take longest when every point of their sweeps runs, the longest first. Each runs in
-# a process of its own, before all others: the last process to end is then a short one.
+# its own process, before all others, so that the last process to end is a short one.
 SLOW_SUITES = (
     "CommandTests.KeyKillTests",
     "CommandTests.ITunesPeersTests",
@@ -72,7 +73,7 @@ def suite(test):
 
 
 def groups(tests):
-    """Divides tests by suite: each suite is in one group, the slow ones first."""
+    """Divides tests into groups by suite: each suite is in one group, the slow ones first."""
     suites = {suite(test) for test in tests}
     slow = [name for name in SLOW_SUITES if name in suites]
     others = sorted(suites.difference(slow),
@@ -83,14 +84,15 @@ def groups(tests):
 
 
 def sample_of(name):
-    """Returns the number of the sample of a suite, from 1 on, or None if it is in no sample."""
+    """Returns the number of a suite's sample, from 1, or None if it is in no sample."""
     if not name.startswith(SAMPLED_MODULE):
         return None
     return zlib.crc32(name.encode()) % SAMPLES + 1
 
 
 class Sample:
-    """Chooses the suites of one sample and those of none, or all that this omits; None: all."""
+    """Chooses the suites of one sample and those in none, or all suites that this choice omits; None
+    chooses all."""
 
     def __init__(self, number, rest):
         self.number = rest or number or (None if number is None else random.randint(1, SAMPLES))
@@ -103,7 +105,7 @@ class Sample:
         return (sample_of(name) in (None, self.number)) != self.is_rest
 
     def note(self, suites):
-        """Returns the line about the suites that are chosen of all."""
+        """Returns the line that says which of all suites are chosen."""
         chosen = sum(map(self.has, suites))
         what = f"all but sample {self.number}" if self.is_rest else f"sample {self.number}"
         other = "" if self.is_rest else f"; 'make test-rest SAMPLE={self.number}' runs the others"

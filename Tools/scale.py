@@ -4,11 +4,11 @@
 usage: scale.py PROGRAM [ENTRIES]
 
 The device has one container of ENTRIES files (60,000), with directories nested to a depth of a
-thirtieth of that, thirty containers of a sixtieth, and one on a second volume (root can mount one;
-without root this is reported). Each command must end with the expected status and the right result,
-within its time (a multiple of the time of `find` or `cp -a` for the same tree in the same run, and
-at least three seconds) and within its memory. The commands come from the program's parser: one that
-no step here runs is an error.
+thirtieth of that, thirty containers of a sixtieth each, and one on a second volume (root can mount
+one; without root this is reported). Each command must end with the expected status and the correct
+result, within its time limit (a multiple of the time of `find` or `cp -a` for the same tree in the
+same run, but at least three seconds) and its memory limit. The commands come from the program's
+parser: a command that no step runs is an error.
 
 Everything runs on a tenth of the entries first: the processor time of a step may grow by at most
 three times n log n (a quadratic step grows by eight times that).
@@ -32,9 +32,9 @@ import time
 ROOT = pathlib.Path("device")
 UUID = "0A0A0A0A-0000-4000-8000-{:012X}"
 SMALL_APPS = 30
-# The path of a file in the deepest directory is short enough for system calls.
+# Short enough that system calls accept the path of a file in the deepest directory.
 MOST_LEVELS = 1800
-# Python's functions for trees call themselves for each level.
+# Python's functions for trees are recursive.
 sys.setrecursionlimit(3 * MOST_LEVELS)
 LEAST_SECONDS = 3.0
 # Anonymous memory (RssAnon) in bytes: a fixed part, and a part for each entry.
@@ -120,8 +120,7 @@ class Device:
         return data
 
     def nest(self):
-        """Makes directories each of which is in the one above, beside an empty one, with a file in
-        every tenth."""
+        """Makes nested directories, each next to an empty one, with a file in every tenth."""
         place = self.nested
         for level in range(min(self.entries // 32, MOST_LEVELS)):
             place.mkdir()
@@ -405,7 +404,7 @@ def store(scale):
     for number in range(100):
         path = scale.device.big / "Documents/group-0/directory-0000000" / f"new-{number}"
         path.write_bytes(b"new")
-    # Archives are limited to 512 directories in one another: the latest snapshot has fewer.
+    # Archives are limited to 512 nested directories: the latest snapshot has fewer.
     shutil.rmtree(scale.device.nested)
     scale.run("backup", "--root", ROOT, "--quiet", times=30)
     snapshots = lines(scale.run("snapshots", "list", "--json"))
@@ -467,7 +466,7 @@ def exchange(scale):
     for kind in ("restic", "borg", "kopia"):
         peer = make_peer(scale.directory, kind)
         words = ("import", kind, "old", "--program", peer, "--json", "--repo", "second")
-        # The empty list of entries of restic and borg is reported as one.
+        # An empty list of entries from restic or borg is reported.
         lists = int(kind != "kopia")
         imported = lines(scale.run(*words, times=60, status=3 * lists))
         expect(imported[0]["outcome"] == ("incomplete" if lists else "imported")
@@ -483,7 +482,7 @@ def exchange(scale):
 
 
 def make_peer(directory, kind):
-    """Makes a program that has one snapshot, whose archive is all.tar, for another program."""
+    """Makes a program that takes the place of restic, borg or kopia, with one snapshot in all.tar."""
     number, when = "ab" * (16 if kind == "kopia" else 32), "2024-01-02T03:04:05"
     listed = {
         "restic": [{"id": number, "time": when + "Z", "hostname": "host", "paths": ["/"]}],
@@ -568,7 +567,7 @@ def encrypt(scale):
 def restore(scale):
     """Restores to a directory, in place, and to another device."""
     documents = scale.device.big / "Documents"
-    # The latest snapshot was made without them.
+    # The latest snapshot does not contain them.
     shutil.rmtree(scale.device.nested)
     scale.run("restore", "latest:big/Documents", "--to", "back", "--quiet", times=4, of="cp")
     expect(identical(documents, scale.directory / "back"), "the restored documents differ")

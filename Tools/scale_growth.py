@@ -10,16 +10,16 @@ Prints a Markdown table for each part (default: all but `small`):
 - `device`: the same for a device of 20,000 entries on which a few files change before each backup,
   with a prune after each seventh, and the numbers of index objects and packs;
 - `small`: `device` with 2,000 entries and 10 and 300 snapshots, in half a minute, with processor
-  time in place of elapsed time, which depends less on what else runs, and limits on ratios that are
-  half as high again;
+  time, which depends less on other programs than elapsed time, and limits on ratios that are half as
+  high again;
 - `heads`: the commands that list and choose snapshots, with 100, 1,000 and 10,000 of them;
 - `classes`: backup, ls and restore of a snapshot with 3,000, 30,000 and 300,000 changes of the data
   class.
 
-Each cell contains seconds and peak anonymous memory (RssAnon) in MB. Fails if a step takes more than
-three times as long as n log n allows, from the second size to the third, or exceeds a limit of
-LIMITS with the most snapshots. A limit on a ratio compares the shortest of several runs that
-alternate with those of the reference.
+Each cell contains seconds and peak anonymous memory (RssAnon) in MB. Fails if the time of a step
+grows by more than three times n log n from the second size to the third, or exceeds a limit of
+LIMITS with the largest number of snapshots. A limit on a ratio compares the shortest of several
+runs that alternate with those of the reference.
 """
 
 import hashlib
@@ -198,7 +198,7 @@ def device(program, sizes, entries=ENTRIES, clock=time.monotonic, margin=1.0):
 
 
 def small(program, sizes):
-    # Runs of 20 ms vary by a quarter; a cost for each snapshot that was avoided shows in any case.
+    # Runs of 20 ms vary by a quarter, but a cost for each snapshot would exceed that.
     yield from device(program, sizes, entries=2000, clock=processor_seconds, margin=1.5)
 
 

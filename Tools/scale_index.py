@@ -3,12 +3,12 @@
 
 usage: scale_index.py PROGRAM [BLOBS…] [--limit MB]
 
-Makes a repository of each size (1000000 10000000) up: directories of 10,000 files of one blob each,
+Generates a repository of each size (1000000 10000000): directories of 10,000 files of one blob each,
 with real trees and index objects, and packs of file contents that have the right size but no
 content. One snapshot has all directories, one the first half. Then it plans a prune, forgets the
 larger snapshot, plans again and prunes, which removes half of the packs and writes the index again.
-Prints a Markdown table: seconds and peak anonymous memory (RssAnon) in MB. Fails if that exceeds
-300 MB (`--limit`), or if a prune removes another number of packs than it should.
+Prints a Markdown table: seconds and peak anonymous memory (RssAnon) in MB. Fails if the memory
+exceeds 300 MB (`--limit`), or if a prune does not remove the expected number of packs.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def blake2b(data):
 
 
 class Hashes:
-    """Made-up hashes of the files of one index object, which need not be sorted: file i has the hash
+    """Generated hashes of the files of one index object, which need no sorting: file i has the hash
     of rank i * SPREAD modulo their number."""
 
     def __init__(self, number, count):
@@ -124,7 +124,7 @@ class Index:
 
 
 class TreePack:
-    """A pack of trees, one a frame."""
+    """A pack of trees, one in each frame."""
 
     def __init__(self):
         self.data, self.frames, self.records = bytearray(), [], []
@@ -220,7 +220,7 @@ def add_files(repository, number, count, trees):
 
 
 class Place:
-    """A made-up repository with two snapshots."""
+    """A generated repository with two snapshots."""
 
     def __init__(self, program, blobs):
         self.program = program
@@ -253,7 +253,7 @@ class Place:
         index.save(self.repository)
 
     def add_snapshot(self, tree, sequence):
-        """Adds a snapshot that is like the real one, without its signature, which is line 2."""
+        """Adds a snapshot like the real one, without the signature in line 2."""
         snapshots = self.repository / "snapshots"
         snapshot = json.loads(next(snapshots.iterdir()).read_bytes().split(b"\n")[0])
         snapshot["tree"], snapshot["sequence"] = tree.hex(), sequence

@@ -7,8 +7,8 @@ Creates a directory of each size (100000 1000000 3000000): nine tenths of the fi
 of 100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry
 and prints a Markdown table: processor seconds, peak anonymous memory (RssAnon) and peak size of the
 unnamed temporary file, both in MB. The exports and imports of Android backups, packages and snap
-snapshots have the files as the data of one app; `--formats` runs only what reads or writes formats
-of other programs. `--limit MB` fails if a command exceeds that memory at up to 1,000,000 entries.
+snapshots have the files as the data of one app; `--formats` runs only commands that read or write
+formats of other programs. `--limit MB` fails if a command exceeds it at up to 1,000,000 entries.
 Fails as well if the processor time of a command grows by more than three times n log n from the
 second largest size to the largest. The files are created in the directory for temporary files; the
 default sizes need 40 GB and an hour.

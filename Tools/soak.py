@@ -6,9 +6,9 @@ usage: soak.py PROGRAM [MINUTES]
 Each round changes a directory, backs it up, and often kills the backup with SIGKILL. Then `check
 --read-data` must report nothing, every previous snapshot must still exist, and a random snapshot
 must restore to the state of the directory when it was made. Another one is restored over existing
-files, and killed as often: then each file must be either old or new, and the next restore must
-complete it. A third one is restored in place, and killed as often: replaced files must be in the
-trash, and `recover` must recover the interrupted operation. The seed is printed; SANDBOXCTL_SEED
+files, and that restore is killed as often: then each file must be either old or new, and the next
+restore must complete it. A third one is restored in place, which is killed as often: replaced files
+must be in the trash, and `recover` must recover the operation. The seed is printed; SANDBOXCTL_SEED
 repeats the changes (the times of the kills also depend on the machine). The directory of a failed
 run is kept.
 """

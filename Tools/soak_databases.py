@@ -7,13 +7,13 @@ A database in WAL mode of MEGABYTES (3000) receives 50 transactions a second, ea
 increments a counter and rewrites random rows. It is backed up BACKUPS (10) times, and each snapshot
 is restored: the copy must pass `PRAGMA integrity_check` and must contain every transaction that was
 committed before its backup began. A backup with an exit status other than 0 fails the run: the
-database is never busy for so long that no consistent copy can be taken.
+database is never busy for too long to take a consistent copy.
 
 A second, small database is written to in the journal modes DELETE, TRUNCATE, PERSIST, MEMORY and
-OFF. There a backup may exit with status 3, which reports a possibly inconsistent copy; with status
-0 the same is required of the copy, and at least one of the backups must have status 0. In the modes
-MEMORY and OFF a further writer pauses for 15 seconds within each transaction, part of which is in the
-database file by then.
+OFF. Its backup may exit with status 3, which reports a possibly inconsistent copy; with status 0 the
+same is required of the copy, and at least one of the backups must have status 0. In the modes MEMORY
+and OFF, another writer pauses for 15 seconds within each transaction, part of which is then already
+in the database file.
 """
 
 import multiprocessing

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Many hosts with one repository in a store of objects: backs all up at once, kills and stops some,
+"""Many hosts with one repository in an object store: backs all up at once, kills and stops some,
 prunes in the middle, restores each, and measures the costs of a host.
 
 usage: soak_fleet.py PROGRAM [--hosts 20] [--files 100] [--at-once 8] [--write-only]
 
-Each host has its own files, caches, state, keys of the store and, with root's rights, host name.
+Each host has its own files, caches, state, credentials for the store and, if run as root, host name.
 Three quarters of the files are the same on all hosts, like those of installed apps.
 
 1. One host makes the first backup; then all others back up at once. One of them is killed and one
-   stopped in the middle, each with an open lease. All others must end with status 0 while that one
-   is still stopped: no host waits for another. Files that hosts share must be stored once.
-2. An hour passes. An update changes some files on all hosts in the same way, and each changes some
-   of its own. All back up at once again, while one more host removes old snapshots and prunes, and
-   the stopped host continues.
+   is stopped in the middle, each with an open lease. All others must end with status 0 while that
+   one is still stopped: no host waits for another. Files that hosts share must be stored once.
+2. An hour passes. An update changes some files on all hosts in the same way, and each host changes
+   some of its own files. All back up at once again, while another host removes old snapshots and
+   prunes, and the stopped host continues.
 3. Hosts back up without changes, and list all snapshots.
 4. After a last prune nothing may be stored twice, `check --read-data` must find no damage, the newest
-   snapshot of each host must be there, and each host restores all of its snapshots that no rule
+   snapshot of each host must exist, and each host restores all of its snapshots that no rule
    removed: names, contents, modes and times have to be equal.
 
 With --write-only the repository is encrypted for a recipient, and only the host that prunes has its
-identity, so hosts store what others have stored, until a prune. For restores they get the identity.
+identity, so hosts store data again that others have stored, until a prune. For restores they get the
+identity.
 
 The costs of a host must stay within those of docs/scale.md (`Fleet.check_costs`), and are printed.
 The directory of a failed run is kept.
@@ -44,11 +45,11 @@ import time
 sys.dont_write_bytecode = True
 import soak_stores  # noqa: E402
 
-# The seconds for which the store delays the first packs of the hosts that are disturbed, so that they
-# hold a lease meanwhile.
+# The seconds for which the store delays the first packs of the killed and the stopped host, so that
+# they hold a lease during that time.
 DELAY = 1
 AN_HOUR = 3700
-# Statuses of a prune: done, and that a program may still rely on what it would remove.
+# Statuses of a prune: done, or a program may still need data that it would remove.
 PRUNED = {0, 11}
 # Statuses of a program that lost its lease while it was stopped for more than an hour.
 LOST = {0, 1, 11}
@@ -134,7 +135,7 @@ class Host:
             shutil.rmtree(target)
 
     def change(self):
-        """Changes a fifth of its own files, and with the update a tenth of the shared ones."""
+        """Changes a fifth of the host's own files, and with the update a tenth of the shared ones."""
         for file in range(self.fleet.files):
             if file < self.fleet.files // (10 if self.is_shared(file) else 5):
                 self.write(file, self.text(file, version=1))
@@ -163,13 +164,13 @@ def tree(folder):
 
 
 class Fleet:
-    """All hosts, the store, and what was measured."""
+    """All hosts, the store, and the measurements."""
 
     def __init__(self, program, folder, options):
         self.program, self.folder, self.files = program, folder, options.files
         self.at_once = options.at_once
-        # The first two packs are those of the first host. Each of the two that are disturbed puts
-        # up to two at once.
+        # The first two packs are those of the first host. The killed and the stopped host each
+        # upload up to two at once.
         self.store = soak_stores.TestStore(
             folder, [{"method": "PUT", "path": "/packs/", "skip": 2, "times": 4, "delay": DELAY}])
         self.location = self.store.location("fleet")
@@ -187,13 +188,13 @@ class Fleet:
         self.costs = {}
 
     def named(self, name):
-        """The words of a wrapper that gives a program a host name."""
+        """The words of a wrapper command that sets the host name of a program."""
         if not self.has_names:
             return []
         return ["unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name]
 
     def make_identity(self):
-        """Makes an identity: the recovery key of a repository that nothing else uses."""
+        """Makes an identity: the recovery key of a repository that is not used otherwise."""
         identity, passphrase = self.folder / "identity", self.folder / "passphrase"
         passphrase.write_text("a passphrase of a soak")
         passphrase.chmod(0o600)
@@ -207,7 +208,7 @@ class Fleet:
         return str(identity)
 
     def each(self, hosts, work):
-        """Calls `work` for hosts in threads, and returns the most seconds of one."""
+        """Calls `work` for hosts in threads. Returns the seconds of the slowest one."""
         def timed(host):
             begun = time.monotonic()
             work(host)
@@ -247,7 +248,7 @@ class Fleet:
         return json.loads(self.keeper.run("stats", "--json"))
 
     def check_costs(self):
-        """Compares the costs with what docs/scale.md says: S snapshots of all hosts, I index objects."""
+        """Compares the costs with docs/scale.md: S snapshots of all hosts, I index objects."""
         self.count()
         snapshots = self.made["snapshots"]
         per_object = 2 * (snapshots + self.made["index"])
@@ -274,7 +275,7 @@ class Fleet:
             print(f"soak: | {what} | {' | '.join(columns)} |")
 
     def note_index(self, found):
-        """Remembers the largest index: a cache may have it and the one that a prune made of it."""
+        """Records the largest index: a cache may have both it and the one that a prune made from it."""
         self.index_bytes = max(self.index_bytes, found["index_bytes"])
 
     def show_sizes(self, what, found):
@@ -289,7 +290,7 @@ class Fleet:
         encrypted packs, and data that is stored twice.
         """
         if self.identity and allowed:
-            # Each host that cannot read has stored the shared data.
+            # Each host without the identity has stored the shared data.
             allowed += len(self.hosts) * self.shared_bytes()
         found = self.statistics()
         self.show_sizes(what, found)
@@ -320,7 +321,7 @@ class Fleet:
         print(f"soak: {len(self.others)} first backups, {self.at_once} at once, beside a stopped and "
               f"a killed one: {seconds:.1f} s at most", flush=True)
         self.measure("first backup", self.others)
-        # Packs of the two that were disturbed.
+        # Packs of the killed and the stopped host.
         sent = max(row[1] for row in self.costs["first backup"])
         self.check_duplicates("after the first backups", 2 * sent)
         return programs[0]
@@ -364,7 +365,7 @@ class Fleet:
         self.measure("backup after changes", self.others)
         self.stopped.change()
         self.stopped.back_up()
-        # Programs that ran at once have stored the update twice, and replaced data is still there.
+        # Programs that ran at once have stored the update twice, and replaced data still exists.
         self.show_sizes("after the update", self.statistics())
 
     def shared_bytes(self):
@@ -375,7 +376,7 @@ class Fleet:
         sample = self.others[:3]
         for host in sample:
             host.back_up()
-        # The first of these reads everything that the others have stored since their last run.
+        # The first of these reads all data that the others have stored since their last run.
         self.requests()
         for host in sample:
             host.back_up()

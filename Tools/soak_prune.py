@@ -4,20 +4,20 @@ or suspended.
 
 usage: soak_prune.py PROGRAM [MINUTES] [--store directory|test|ceph|ssh]
 
-WRITERS directories share files and are backed up repeatedly by a program each, all into one
+WRITERS directories share files, and each is backed up repeatedly by its own program, all into one
 repository. At the same time snapshots are forgotten and the repository is pruned in a loop, its
 snapshots are copied to a second repository, it is mirrored to a third, and all its data is checked.
 Programs are killed with SIGKILL at random, or stopped with SIGSTOP while the heartbeats of all leases
 are set back by more than an hour, as if they had been suspended that long, and then continued.
 
-Each snapshot that a backup reported must be complete, whatever its exit status: each is restored at
-once in a sample of the rounds and compared with its source, and at the end all are, from the
-repository and from the mirror. `check --read-data` must find no damage in any of the three; while it
-runs, only if no lease was set back meanwhile, since a program without its lease may find that data
-has been removed.
-The repositories are in a directory, or in another store (soak_stores.py); one that is not installed
-is skipped with a line. In Ceph RGW leases cannot be set back: programs only pause there, and the
-leases of those that were killed are removed, as a prune would do it an hour later.
+Each snapshot that a backup reported must be complete, whatever its exit status: in a sample of the
+rounds, each is restored at once and compared with its source, and at the end all are, from the
+repository and from the mirror. `check --read-data` must find no damage in any of the three. During
+the run this is only required if no lease was set back in the meantime, because a program without its
+lease may find that data has been removed.
+The repositories are in a directory, or in another store (soak_stores.py); a store that is not
+installed is skipped with a message. In Ceph RGW, leases cannot be set back: programs only pause
+there, and the leases of killed programs are removed, as a prune would do an hour later.
 The seed is printed; SANDBOXCTL_SEED repeats the choices. The directory of a failed run is kept.
 """
 
@@ -41,11 +41,11 @@ import soak_stores  # noqa: E402
 WRITERS = 8
 # Exit statuses of a program that lost its lease, found another prune, or was killed.
 EXPECTED = {0, 1, 11, -signal.SIGKILL}
-# That of a reader that found lost data, which is an error unless it may have lost its lease.
+# The exit status of a reader that found lost data, which is an error unless it may have lost its lease.
 DAMAGED = 13
 REPOSITORIES = ["repo", "second", "mirror"]
 AN_HOUR = 3700
-# The minutes from which on each kind of program has to have ended at least once.
+# In runs of at least this number of minutes, each type of program must have ended at least once.
 LONG = 0.5
 
 
@@ -223,8 +223,9 @@ class Soak:
             time.sleep(chance.uniform(0, 3))
 
     def settle(self, *words):
-        """Runs a program after all others have ended, and returns its output. The right to remove
-        objects of a program that was killed before its first heartbeat is given an hour."""
+        """Runs a program after all others have ended, and returns its output. Leases are set back, so
+        that the right to remove objects expires if its holder was killed before its first
+        heartbeat."""
         for _ in range(2):
             self.set_leases_back()
             process = self.start(*words)

@@ -1,9 +1,9 @@
-"""The stores in which the soaks have their repositories: a directory, a server of objects for tests,
+"""The stores in which the soaks have their repositories: a directory, an object store for tests,
 Ceph RGW, and a directory behind sshd.
 
-Each has the location of a repository and the options and variables with which the program reaches
-it. It lets heartbeats of leases become older, as if programs had slept, or removes the leases of
-programs that were killed where a store does not allow that.
+Each has the location of a repository, and the options and variables with which the program accesses
+it. It sets heartbeats of leases back, as if programs had slept, or, if the store does not allow
+that, removes the leases of killed programs.
 """
 
 import datetime
@@ -61,7 +61,7 @@ class Directory:
                     pass
 
     def forget(self, process, repositories):
-        """Nothing: the lease of a program that was killed expires when it is set back."""
+        """Does nothing: the lease of a killed program expires when it is set back."""
 
     def close(self):
         pass
@@ -86,7 +86,7 @@ class SSH(Directory):
         return f"sftp://root@127.0.0.1:19022{self.folder}/{name}"
 
     def started(self):
-        """Waits until sshd listens, and returns its process. It writes the file after that."""
+        """Waits for the PID file of sshd, which it writes once it listens. Returns its process id."""
         for _ in range(100):
             try:
                 return int((self.place / "sshd.pid").read_text())
@@ -100,8 +100,8 @@ class SSH(Directory):
 
 
 class TestStore:
-    """Repositories in the server of objects of the tests, which is in memory and checks no
-    signatures, so each access key is another client."""
+    """Repositories in the object store of the tests, which is in memory and verifies no signatures, so
+    each access key is another client."""
 
     options = []
 
@@ -127,7 +127,7 @@ class TestStore:
         request("GET", f"{self.url}/-/sleep?{seconds}")
 
     def forget(self, process, repositories):
-        """Nothing, as in a directory."""
+        """Does nothing, as in a directory."""
 
     def take_log(self):
         """The requests since the last call: for each the client, the method, the target, and the bytes
@@ -203,10 +203,10 @@ class Ceph:
         return re.findall(r"<Key>([^<]*)</Key>", text)
 
     def set_leases_back(self, repositories, seconds):
-        """Nothing: the store sets the times of its objects."""
+        """Does nothing: the store sets the times of its objects."""
 
     def forget(self, process, repositories):
-        """Removes the leases of a program that was killed, once its last requests are done."""
+        """Removes the leases of a killed program, once its last requests are done."""
         process.wait()
         time.sleep(0.5)
         for repository in repositories:

@@ -7,8 +7,8 @@ Each round changes a tree at random (new, rewritten, truncated and removed files
 with the old modification time; renames, swaps and moves of files and directories; hard links,
 symbolic links, FIFOs, holes, extended attributes, modes, owners, unusual names) and backs it up: in
 some rounds while another process changes it, in some with a SIGKILL or SIGINT at a random time.
-While the tree changes, one directory, the canary, is renamed all the time and nothing in it changes:
-a snapshot of a backup with exit status 0 must have all of it, under exactly one of its names. A
+While the tree changes, one directory, the canary, is renamed all the time without changes in it: the
+snapshot of a backup with exit status 0 must have all of it, under exactly one of its names. A
 final backup of the unchanging tree must restore to an identical tree: names, types, content, modes,
 owners, times, link targets, attributes and hard-link groups. A second restore over a changed copy
 with `--overwrite always --delete` must give the same result. Then `check --read-data` must report
@@ -238,7 +238,7 @@ class Canary:
 
     @staticmethod
     def fault(restored):
-        """Returns what a restored tree lacks of the canary, or None."""
+        """Returns the part of the canary that a restored tree lacks, or None."""
         restored = os.fsencode(restored)
         names = [name for name in os.listdir(restored) if name.startswith(CANARY)]
         if len(names) != 1:
@@ -294,8 +294,8 @@ class Soak:
                              f"{errors}")
 
     def back_up_while_changing(self):
-        """Backs up a tree that changes meanwhile: the backup succeeds or reports missing
-        entries. If it succeeds, the canary is whole."""
+        """Backs up a tree while it changes: the backup succeeds or reports missing entries. If it
+        succeeds, the canary is complete."""
         changer = Changer(self.tree, random.Random(self.chance.random()))
         canary = Canary(self.tree, random.Random(self.chance.random()))
         ending = threading.Event()

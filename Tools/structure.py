@@ -9,9 +9,9 @@ unlabelled parameters, documentation comments that begin with "What", and the lo
 command's help has before its options. `--modules` adds a row for each module, `--spread` lists the
 types over more than three files.
 
-`--way` counts the files of the source code that one small file passes: those with functions that
-run when a directory with the file is backed up (or restored), and not for the directory without it;
-and of these the files in which at least eight lines run, without those that only return a value.
+`--way` counts the source files through which one small file passes: those with functions that run
+when a directory with the file is backed up (or restored), but not for the directory without it; and
+of these, the files in which at least eight lines run, not counting lines that only return a value.
 PROGRAM is a build with coverage, which `make structure` makes.
 """
 
@@ -140,7 +140,7 @@ class Way:
         return {file: len(ran) for file, ran in sorted(lines.items())}
 
     def measure(self):
-        """Returns the files on the way to a pack, and from a pack to a file."""
+        """Returns the source files on the way from a file to a pack, and from a pack to a file."""
         for name in ("full", "empty"):
             (self.root / name).mkdir()
         (self.root / "full/letter.txt").write_bytes(os.urandom(3000))

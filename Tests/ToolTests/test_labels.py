@@ -1,4 +1,4 @@
-"""The check of parameter labels counts what a caller would have to guess."""
+"""The check of parameter labels counts the arguments that a reader of a call would have to guess."""
 
 import contextlib
 import importlib.util
@@ -37,7 +37,7 @@ class LabelTests(unittest.TestCase):
     def test_closure_types_of_a_parameter_are_not_counted(self):
         self.assertEqual(self.counts("func f(_ a: (_ b: B, _ c: C, _ d: D) -> E) {}"), [])
 
-    def test_the_exit_status_tells(self):
+    def test_the_exit_status_reports_violations(self):
         with tempfile.TemporaryDirectory() as scratch:
             source = pathlib.Path(scratch) / "Sources/A/A.swift"
             source.parent.mkdir(parents=True)

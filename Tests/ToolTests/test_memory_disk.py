@@ -1,4 +1,4 @@
-"""Tools/memory-disk.sh: its file system is there for the command, and only for it."""
+"""Tools/memory-disk.sh: its file system exists only for the command and while it runs."""
 
 import os
 import pathlib

@@ -82,7 +82,7 @@ class ReadmeTour(unittest.TestCase):
         self.assertEqual(self.run_tool("--check").returncode, 0)
         self.assertEqual(self.run_tool().returncode, 0)
         self.assertIn("$ sandboxctl further\n", self.readme.read_text())
-        # The steps that it did run are compared nevertheless.
+        # The steps that the tour ran are compared nevertheless.
         self.readme.write_text(README % "a b\n\nfirst")
         self.assertEqual(self.run_tool("--check").returncode, 1)
 

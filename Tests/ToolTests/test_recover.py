@@ -1,7 +1,7 @@
 """recover.py decrypts age files and reads encrypted repositories.
 
-The repository is Tests/Vectors/repository-v1, which the tests encrypt. Repositories that sandboxctl
-has encrypted are read by the tests of the program.
+The repository is Tests/Vectors/repository-v1, which these tests encrypt. CommandTests reads
+repositories that sandboxctl itself has encrypted.
 """
 
 import collections
@@ -155,7 +155,7 @@ class Repository:
 
 
 def entries(root):
-    """Returns what a restore has made: of each path its line of list-tree.py."""
+    """Returns the restored entries: the line of list-tree.py for each path."""
     output = subprocess.run([sys.executable, "-B", str(LIST), str(root)], stdout=subprocess.PIPE,
                             check=True).stdout
     return {line.rpartition(b"\t")[2]: line for line in output.splitlines()}
@@ -386,7 +386,7 @@ class FileTests(unittest.TestCase):
         self.assertTrue(parts[1].startswith(found[1].data))
         self.assertIn("do not match their tag", str(found[2]))
 
-    def test_the_program_age_gets_the_identity_by_a_pipe(self):
+    def test_the_program_age_gets_the_identity_through_a_pipe(self):
         plain = os.urandom(20 * recover.PIECE)
         data = encrypt(plain, [self.identity])
         program = self.root / "age"
@@ -417,7 +417,7 @@ class FileTests(unittest.TestCase):
             file = self.open(data, age=age)
             self.assertEqual(file.whole(), plain)
             self.assertEqual(file.own_pieces, 0 if age else 19)
-        # What age accepts before the damage is used, the rest is decrypted here.
+        # The pieces that age decrypts before the damage are used; the others are decrypted here.
         data = bytearray(data)
         data[-1000] ^= 1
         file = self.open(bytes(data), age=AGE)
@@ -619,7 +619,7 @@ class RepositoryTests(unittest.TestCase):
         verified = repository.run("verify", "--read-data", key=key)
         self.expect(verified, 0, "4 packs, all data read: no damage", "note: packs/53/532c8e486e")
 
-    def test_repository_files_that_lie_are_refused(self):
+    def test_wrong_repository_files_are_refused(self):
         repository = Repository(self.root)
         settings = json.loads(repository.settings.read_text())
         for member, value, code, reason in (

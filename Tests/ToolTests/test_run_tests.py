@@ -18,7 +18,7 @@ spec.loader.exec_module(run_tests)
 TESTS = [f"{module}.Suite{number}/test{case}()" for module in ("AModuleTests", "CommandTests")
          for number in range(20) for case in range(2)] + ["AModuleTests.alone()"]
 
-# Prints its tests, or runs those that match: each takes a second, those of a Suite3 nine.
+# Prints its tests, or runs those that match: each takes a second, those of a Suite3 nine seconds.
 BUNDLE = """#!{python}
 import json, re, sys
 tests = {tests}
@@ -92,7 +92,7 @@ class Runs(unittest.TestCase):
                          {"CommandTests.Suite3", "CommandTests.Suite19"})
         self.assertEqual(self.run_bundle(TESTS, "--suites", "Suite3").returncode, 1)
 
-    def test_samples_and_their_rests_have_all(self):
+    def test_a_sample_and_its_remainder_have_all_suites(self):
         def run(*options):
             outcome = self.run_bundle(TESTS, *options)
             self.assertEqual(outcome.returncode, 0, outcome.stdout)
@@ -126,7 +126,7 @@ class Runs(unittest.TestCase):
                 ran = {line.split("/")[0] for line in re.findall("^ran (.*)", outcome.stdout, re.M)}
                 return outcome, ran
 
-            # AModuleTests is not in the file, so its suites need not be.
+            # AModuleTests is not in the file, so its suites need not be there either.
             outcome, ran = run(*chosen, "", "plain only, for a reason:", *others)
             self.assertEqual(outcome.returncode, 0, outcome.stdout)
             self.assertEqual(ran, set(chosen))

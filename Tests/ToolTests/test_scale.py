@@ -65,7 +65,7 @@ class Memory(unittest.TestCase):
 
 
 class Snapshots(unittest.TestCase):
-    """The limits for many snapshots, with a thousandth more than each allows and without."""
+    """The limits for many snapshots, with values a thousandth below and above each limit."""
 
     def rows(self, part, factor=1.0, of=None):
         rows = {}
