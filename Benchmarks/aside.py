@@ -3,7 +3,7 @@
 Restored trees are moved aside and deleted at the end.
 
 The harness deletes them before the next tool restores. ext4 without a journal reuses an inode only
-minutes after its deletion, and for each new file it examines all of them (recently_deleted in the
+minutes after its deletion, and examines all such inodes for each new file (recently_deleted in the
 kernel's fs/ext4/ialloc.c): after the deletion of a tree of 22,000 files `cp -a` took ten seconds
 instead of two. The first tool would have an advantage over the others."""
 

@@ -82,7 +82,7 @@ def table(lines):
     return "\n".join(text)
 
 
-# Incompressible content leaves nothing to gain over tar and zstd but their overhead.
+# With incompressible content, only the overhead of tar and zstd can be saved.
 FIRST_OF_TAR = {"media": 1.4}
 RESTORE_OF_COPY = {"apps": 2, "many": 2}
 SIZE_OF_RESTIC = {"media": 1.01}
@@ -91,7 +91,7 @@ PRUNE_OF_RESTIC = 0.25
 AGED_OF_FRESH = 1.5
 MEMORY = 150e6
 ONE_FILE = {"many": 0.1}
-# Of an encrypted repository, compared with one without encryption.
+# An encrypted repository, compared with one without encryption.
 ENCRYPTED_FIRST = {"apps": 1.08, "many": 1.08, "bigdb": 1.12, "media": 1.25}
 ENCRYPTED_RESTORE = 1.15
 ENCRYPTED_MORE = 0.02  # seconds

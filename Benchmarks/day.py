@@ -2,8 +2,9 @@
 """Runs `mutate_corpus.py`, which changes a corpus as a day of use does, from the directory in the
 first argument, but never edits property lists at random.
 
-That would make some of them invalid, and the changes of a later day read them. One that the first day
-made invalid, which the harness runs itself, counts as empty, as for an app that resets its settings."""
+That would make some of them invalid, and the changes of a later day read them. The harness itself runs
+the first day; a list that this day made invalid counts as empty, as for an app that resets its
+settings."""
 
 import plistlib
 import sys

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""A link with a delay, between a client and a server of this machine, that counts what it carries.
+"""A link with a delay between a client and a server on this machine, which counts requests and bytes.
 
 usage: delay.py [--ms N] [--counts FILE] [--trace FILE] tcp PORT
        delay.py [--ms N] [--counts FILE] [--trace FILE] pipe -- COMMAND...
 
 With tcp it listens on a free port of 127.0.0.1, prints it, connects each client to PORT of 127.0.0.1, and
 ends when its standard input ends. With pipe it runs COMMAND, an SFTP server, between its own standard
-input and output, and ignores the arguments after COMMAND's that an SSH client gets: it takes the place of
-one.
+input and output, and takes the place of an SSH client, whose arguments after those of COMMAND it ignores.
 
-Each direction has half of the delay (20 ms by default), whatever the bytes: no limit of the rate. A new
-TCP connection costs one delay more, as its handshake does. What the server sends is acknowledged at
-once: whether a client does so itself makes no difference here. At the end of each connection, the counts of
-requests by kind and of bytes in each direction are added to FILE, one line of JSON for each.
+Each direction has half of the delay (20 ms by default), regardless of the number of bytes: the rate is not
+limited. A new TCP connection costs one more delay, like its handshake. What the server sends is acknowledged
+at once, because the client's own acknowledgments cannot reach it. At the end of each connection, the counts
+of requests by type and of bytes in each direction are added to FILE, as one line of JSON.
 """
 
 import argparse
@@ -84,7 +83,7 @@ class Counts:
 
 
 def carry(read, write, close, seconds, count):
-    """Copies a stream, each piece a time after it came. Returns the thread that ends with it."""
+    """Copies a stream; each piece is delayed. Returns the thread, which ends with the stream."""
     pieces = collections.deque()
     arrived = threading.Condition()
 
@@ -202,7 +201,7 @@ def main():
     if options.kind == "tcp":
         serve(int(options.rest[0]), options, trace)
         return 0
-    # What an SSH client gets: options, the host and the subsystem.
+    # The arguments of an SSH client: options, the host and the subsystem.
     command = options.rest[1:] if options.rest[:1] == ["--"] else options.rest
     return run(command[:1], options, trace)
 

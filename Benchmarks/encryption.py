@@ -1,6 +1,6 @@
-"""Compares an encrypted repository with one that is not encrypted, of the same tree: the first backup,
-an unchanged one, a restore, and the restore of one file. The key is given as an identity: a passphrase
-adds the time of scrypt, about half a second, to each command."""
+"""Compares an encrypted and an unencrypted repository of the same tree: the first backup, an unchanged
+one, a restore, and the restore of one file. The key is given as an identity, because a passphrase adds
+the time of scrypt, about half a second, to each command."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
 """Measurements that the peers' harness lacks: memory, one file, the difference of two snapshots,
-the check of all data, an audit. They use the repositories that the harness left."""
+the check of all data, and an audit. They use the repositories of the harness."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Extras:
         """Yields a line for each measurement; one that fails states the reason."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        # The memory last: it deletes a whole tree, which keeps the disk busy for a long time.
+        # Memory is measured last: it deletes a whole tree, which keeps the disk busy for a long time.
         measures = [("restore one file", self.one_file), ("diff", self.diff),
                     ("check --read-data", self.check), ("memory", self.memory)]
         if self.profile in AUDITED:

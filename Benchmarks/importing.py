@@ -30,8 +30,8 @@ def lines(program, runs, scale):
 
 
 def make_tree(root, small, small_bytes, large):
-    """Makes files of which one half is compressible. Their times have whole seconds, as those of an
-    iTunes backup have: both ways give the same tree."""
+    """Makes files, half of which are compressible. Their times are whole seconds, like those of an
+    iTunes backup, so that the import and the backup result in the same tree."""
     for number in range(small + large):
         size = small_bytes if number < small else LARGE_BYTES
         place = os.path.join(root, f"folder-{number // 200:03}", f"file-{number:06}")

@@ -1,4 +1,4 @@
-"""The commands about what passes between apps, over a device of many apps, and scenarios."""
+"""The inter-app commands on a device with many apps, and scenarios."""
 
 import os
 import plistlib
@@ -78,7 +78,7 @@ steps:
 
 
 def make_device(root, apps):
-    """Makes a simulator device. Each app opens several types, has URL schemes, types of its own and
+    """Makes a simulator device. Each app opens several types, and has URL schemes, its own types and
     two extensions."""
     for number in range(apps):
         identifier = f"org.example.app{number}"

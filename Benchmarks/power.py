@@ -9,8 +9,8 @@ Two cases, each on the sample device (docs/power.md):
 - a watch: `purge --watch` on a volume with enough free space, for --seconds.
 
 Prints a line of JSON for each case. `wakeups` are the voluntary context switches of all threads
-(getrusage(2), proc_pid_status(5)), `written` the bytes that it passed to write(2) and its relatives
-and `to_disk` those that reached the storage layer (proc_pid_io(5)).
+(getrusage(2), proc_pid_status(5)), `written` the bytes passed to write(2) and similar calls, and
+`to_disk` those that reached the storage layer (proc_pid_io(5)).
 """
 
 import argparse

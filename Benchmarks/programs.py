@@ -48,9 +48,9 @@ def seconds(command, environment=None):
 
 
 def set_aside(path):
-    """Moves a tree into the directory `trash` beside it, if it exists. It is deleted with the scratch
-    directory: files that are created after the deletion of many others take several times as long
-    (aside.py says why)."""
+    """Moves a tree, if it exists, into the directory `trash` next to it, which is deleted with the
+    scratch directory: creating files after the deletion of many others takes several times as long
+    (aside.py explains why)."""
     trash = pathlib.Path(path).parent / "trash"
     trash.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

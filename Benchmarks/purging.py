@@ -1,4 +1,4 @@
-"""A purge: its plan compared with find, its deletion with rm -r, and its memory."""
+"""A purge: its plan compared with find, its deletion compared with rm -r, and its memory."""
 
 import os
 import shutil

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the program with restic over a link with a delay: repositories in S3 and behind SFTP.
+"""Compares the program with restic over a link with a delay: repositories in S3 and over SFTP.
 
 usage: remote.py [--program PROGRAM] [--profiles apps many] [--stores s3 sftp] [--scale 0.3] [--seed 1]
                  [--reps 3] [--ms 20] [--encrypted] [--folder DIR] [--keep] [--check]
 
-Both programs do the same operation in turn, against the same server, through delay.py, which adds the
-delay and counts requests and bytes. S3 is Ceph RGW, started from the lab in ../shared, if that is there and
-its packages are installed; otherwise the store of the tests, which keeps objects in memory and is a Python
-program. SFTP is OpenSSH's server without SSH. Without --program, a release build is made. DIR is on a
-disk: files on a file system in memory are read again by each backup (docs/state-file.md).
+Both programs do the same operation in turn, with the same server, through delay.py, which adds the delay
+and counts requests and bytes. S3 is Ceph RGW, started from the lab in ../shared, if that exists and its
+packages are installed; otherwise the store of the tests, a Python program with objects in memory. SFTP is
+OpenSSH's server without SSH. Without --program, a release build is made. DIR must be on a disk, because
+each backup reads files in a file system in memory again (docs/state-file.md).
 
 Prints for each operation the medians, the ratio and its goal (issue 23), the requests and the bytes of one run.
 The exit status is 1 if a step failed, and with --check if a goal is missed.
@@ -40,7 +40,7 @@ BUCKET = "sandboxctl-bench"
 
 
 class Store:
-    """A server with the link before it."""
+    """A server behind the link."""
 
     def __init__(self, folder, milliseconds):
         self.folder, self.milliseconds = folder, milliseconds
@@ -64,7 +64,7 @@ class Store:
         return kinds, transferred
 
     def renew(self):
-        """Removes what is stored, if the store holds little."""
+        """Removes all stored objects, if the store has little space."""
 
     def start(self, command):
         """Starts a server that prints its port, and ends with its standard input."""
@@ -121,7 +121,7 @@ class S3(Store):
         self.port = self.start(self.delay() + ["tcp", str(port)])
 
     def start_ceph(self):
-        """Starts Ceph, unless one listens. Returns whether there is one."""
+        """Starts Ceph unless it is running. Returns whether it is available."""
         if listens(19000):
             return True
         subprocess.run(["bash", str(self.lab / "ceph-up.sh"), str(self.folder / "ceph"), "memstore"],
@@ -134,7 +134,7 @@ class S3(Store):
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
     def renew(self):
-        """Starts Ceph again: its objects are in memory, at most 2 GB, and it waits if they are more."""
+        """Restarts Ceph: its objects are in memory, at most 2 GB, and it blocks if there are more."""
         if getattr(self, "has_started", False):
             self.stop_ceph()
             if not self.start_ceph():
@@ -252,7 +252,7 @@ class Restic(Program):
             self.measure("restore", "restore", "latest", "--target", str(target))
 
     def restores_folders(self):
-        """Since 0.16 a part of a snapshot is named after it."""
+        """Whether `restore` accepts SNAPSHOT:PATH, as it does since restic 0.16."""
         text = subprocess.run(["restic", "version"], capture_output=True, text=True, check=True).stdout
         return tuple(int(n) for n in text.split()[1].split(".")[:2]) >= (0, 16)
 

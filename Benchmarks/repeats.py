@@ -18,8 +18,7 @@ PASSWORD = {"RESTIC_PASSWORD": "bench"}
 
 
 def rows(folder, profile, program, times):
-    """Runs the tools in turn on the repositories that the harness left. Yields rows in its
-    format."""
+    """Runs the tools in turn on the repositories of the harness. Yields rows in its format."""
     commands = COMMANDS | {"ours": peers.spec(program, profile)["ours"]}
     for operation in ("list", "restore"):
         for _ in range(times):

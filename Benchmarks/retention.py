@@ -1,6 +1,6 @@
-"""Measures what years of snapshots cost: a prune after days of changes, compared with restic's, and
+"""Measures the cost of years of snapshots: a prune after days of changes, compared with restic's, and
 the restore of the latest snapshot after more days with retention, compared with that from a new
-repository. It continues with the repositories and the tree that the harness left."""
+repository. It continues with the repositories and the tree of the harness."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ import programs
 import repeats
 from budgets import Line
 
-# Snapshots that are kept while the repository ages.
+# The number of snapshots that are kept while the repository ages.
 KEPT = 7
 
 
@@ -48,7 +48,7 @@ class Retention:
                        check=True, stdout=subprocess.DEVNULL)
 
     def run(self, place, *arguments):
-        """Runs sandboxctl with the repository and the state in a place. Returns the seconds until
+        """Runs sandboxctl with the repository and the state in a directory. Returns the seconds until
         all data is on disk."""
         environment = os.environ | peers.environment(str(place / "state"))
         return self.timed(place, [self.program, *arguments, "--repo", str(place / "repo"),

@@ -5,9 +5,9 @@ usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 
               [--folder DIR] [--no-parts] [--parts-scale 1] [--keep] [--check]
 
 Makes a release build of the program. Measures single parts first (the walk, the classifier,
-startup, a purge, an update, an import, inter-app commands, scenarios), then for each profile restic, tar+zstd, find, cp -a and
-sandboxctl, in one run on one corpus. The exit status is 1 if a step failed, and with --check if a
-budget is missed.
+startup, a purge, an update, an import, inter-app commands, scenarios), then for each profile
+restic, tar+zstd, find, cp -a and sandboxctl, in one run on one corpus. The exit status is 1 if a
+step failed, and with --check if a budget is missed.
 See README.md in this directory.
 """
 

@@ -32,7 +32,7 @@ def lines(program, runs, scale):
 
 
 def make_device(root, files):
-    """Makes a simulator device with one app whose data is all kept."""
+    """Makes a simulator device with one app, all of whose data is kept."""
     containers = os.path.join(root, "Containers")
     bundle = os.path.join(containers, "Bundle", "Application", "0C0C0C0C-0000-4000-8000-000000000003")
     data = os.path.join(containers, "Data", "Application", "0A0A0A0A-0000-4000-8000-000000000001")

@@ -3,11 +3,11 @@ import PolicyEngine
 import SandboxModel
 import SystemIO
 
-/// Classifies paths of about seven components with the policy `ios`, in one thread, each path from
-/// its container's root: the work of `classify --stdin0` without input and output.
+/// Classifies paths of about seven components with the policy `ios`, in one thread, starting at
+/// each path's container root: the work of `classify --stdin0` without input and output.
 enum ClassifyBenchmark {
-  /// Classifies `count` paths and prints the number of kept ones, the classifier's states and the
-  /// seconds.
+  /// Classifies `count` paths. Prints the number of kept ones, the number of the classifier's
+  /// states, and the seconds.
   static func run(count: Int) throws {
     let sources = BuiltinPolicies.files.map {
       PolicySource(name: $0.name, bytes: $0.bytes, origin: .builtin)

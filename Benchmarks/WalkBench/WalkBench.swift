@@ -1,5 +1,5 @@
-// Measures the walk alone; run.py compares the output with `find`. A program of its own, so that
-// loading other libraries is not measured.
+// Measures the walk alone; run.py compares the output with `find`. A separate program, so that the
+// loading of other libraries is not measured.
 
 import SystemIO
 
