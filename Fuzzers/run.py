@@ -12,8 +12,8 @@ and earlier findings, Fuzzers/Dictionaries/TARGET.dict the words of a format. Ne
 code are collected in Fuzzers/.build/grown, and later runs continue with them. An input that crashes,
 hangs or exceeds the memory limit is saved in Fuzzers/.build/found, and the exit status is 1.
 
-The target `canary` crashes on certain bytes. A run that does not find that crash would find no other,
-and fails.
+The target `canary` crashes on certain bytes. A run that does not find that crash would not find others
+either, so it fails.
 """
 
 import argparse
@@ -38,7 +38,7 @@ LIMITS = [
     "-print_final_stats=1", "-use_value_profile=1",
 ]
 CANARY = "canary"
-# Enough on a busy machine, too: it is usually found within ten seconds.
+# Sufficient even on a busy machine: the crash is usually found within ten seconds.
 CANARY_SECONDS = 300
 
 

@@ -11,7 +11,7 @@ extension Target {
     Target(name: "repository-key", run: repositoryKey),
   ]
 
-  /// A header. One that is accepted must be written in the same bytes, but for its MAC.
+  /// A header. An accepted one must encode to the same bytes, except for its MAC.
   @Sendable private static func ageHeader(_ bytes: [UInt8]) {
     _ = try? AgeFile(opening: bytes.span, with: [AgeFuzz.identity])
     guard let header = try? AgeHeader(bytes.span) else { return }
@@ -29,8 +29,8 @@ extension Target {
     require(read.stanzas == header.stanzas, "stanzas changed when they were written and read again")
   }
 
-  /// An armored file. The only other forms of an accepted one have white space at the ends or
-  /// carriage returns.
+  /// An armored file. An accepted one may differ from its canonical form only in white space at its
+  /// ends and in carriage returns.
   @Sendable private static func ageArmor(_ bytes: [UInt8]) {
     _ = AgeArmor.isArmored(bytes.span)
     let armored = AgeArmor.encode(bytes)
@@ -43,7 +43,8 @@ extension Target {
     _ = try? AgeHeader(file.span)
   }
 
-  /// Lists of identities and recipients, and a single one. An accepted one has the same text.
+  /// Lists of identities and recipients, and a single one. An accepted one must encode to the same
+  /// text.
   @Sendable private static func ageKeys(_ bytes: [UInt8]) {
     _ = try? AgeKeyList.identities(bytes.span)
     _ = try? AgeKeyList.recipients(bytes.span)
@@ -59,7 +60,7 @@ extension Target {
   }
 
   /// The decrypted text of a key file. In an accepted one the identities were masked before it was
-  /// parsed as JSON, and it has the same content when it is written and read again.
+  /// parsed as JSON, and it has the same content after writing and reading it again.
   @Sendable private static func repositoryKey(_ bytes: [UInt8]) {
     var plain = bytes
     guard let key = try? KeyFile(&plain) else { return }
@@ -82,8 +83,8 @@ extension Target {
       "a key file changed when it was written and read again")
   }
 
-  /// A payload that the input describes: its size, portions and a range; then a change of the
-  /// stored bytes, which must be found.
+  /// A payload described by the input: its size, portions and a range; then a change of the stored
+  /// bytes, which must be detected.
   @Sendable private static func ageStream(_ bytes: [UInt8]) {
     guard let plan = AgeFuzz.Plan(bytes) else { return }
     let (plain, file) = (plan.plain, AgeFuzz.file)
@@ -103,7 +104,7 @@ extension Target {
   }
 }
 
-/// The keys of the targets, the same each time, and the reading of their inputs.
+/// The keys of the targets, which are always the same, and the decoding of their inputs.
 enum AgeFuzz {
   static let identityText =
     "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
@@ -120,7 +121,7 @@ enum AgeFuzz {
     AgeFileKey(copying: [UInt8](repeating: 5, count: AgeFileKey.byteCount).span)
   }
 
-  /// The bytes of a header, which are the same each time.
+  /// The bytes of a header, which are always the same.
   static let header: [UInt8] = {
     let key = fileKey()
     let ephemeral = SecretBytes(
@@ -161,7 +162,7 @@ enum AgeFuzz {
     }
 
     func runs(of size: Int) -> [Range<Int>] {
-      // Short portions of a large payload only take time.
+      // Short portions of a large payload would only take time.
       let width = max(portion, size / 64 + 1)
       return stride(from: 0, to: size, by: width).map { $0..<min(size, $0 + width) }
     }
@@ -209,7 +210,8 @@ enum AgeFuzz {
 
   // MARK: - Seeds
 
-  /// Texts of key files: the least, all members, things of a later version, and hidden identities.
+  /// Texts of key files: minimal, with all members, with members of a later version, and with
+  /// hidden identities.
   private static var keyFiles: [String] {
     let id = String(repeating: "07", count: 32)
     let signer = "sbxsig184qp0slggwy44y4hp2n56xm7hjwfstx09mzfdrxqe42lz2h5vcxqat6kr0"
@@ -228,8 +230,8 @@ enum AgeFuzz {
     ]
   }
 
-  /// A header, also with grease and with a passphrase; armor in its forms; keys; and payloads at
-  /// the boundaries of pieces.
+  /// A header, also with grease stanzas and with a passphrase; armor in its forms; keys; and
+  /// payloads at the boundaries of pieces.
   static var seeds: [(target: String, bytes: [UInt8])] {
     let texts = [
       """

@@ -14,8 +14,8 @@ extension Target {
     Target(name: "android-manifest", run: androidManifest),
   ]
 
-  /// A backup, with the password `x` if it is encrypted. Entries have valid paths, and a file has
-  /// not more bytes than it claims.
+  /// A backup, with the password `x` if it is encrypted. Entries must have valid paths, and a file
+  /// must not have more bytes than it claims.
   @Sendable private static func androidBackup(_ bytes: [UInt8]) {
     var count = 0
     let start = Array(bytes.prefix(AndroidBackupHeader.sizeLimit))
@@ -26,7 +26,7 @@ extension Target {
     require(
       (try? AndroidBackupHeader(written, count: &again, of: "fuzz.ab")) == header
         && again == written.count, "a header changed when it was written and read again")
-    // More rounds only take time.
+    // More rounds would only take time.
     if let encryption = header.encryption, encryption.rounds > 100 { return }
     guard let file = try? Descriptor.inMemory(bytes), (try? file.seek(to: 0)) != nil else { return }
     let password = { () throws(InterchangeError) in SecretBytes(copying: [0x78].span) }
@@ -58,8 +58,8 @@ extension Target {
     _ = try? AndroidAppManifest(bytes)
   }
 
-  /// Rules of backups: those of either file, and their decisions for some paths. As an overlay they
-  /// are YAML, whatever their paths are.
+  /// Rules of backups, from either file, and their decisions for some paths. The overlay made from
+  /// them must be valid YAML for any paths.
   @Sendable private static func androidRules(_ bytes: [UInt8]) {
     var rules = AutoBackupRules(targetVersion: 30)
     if let section = try? AutoBackupRules.Section(fullBackupContent: bytes) {
@@ -87,7 +87,7 @@ extension Target {
 }
 
 extension Target {
-  /// A table of resources, and some of its values.
+  /// A resource table, and some of its values.
   @Sendable private static func androidResources(_ bytes: [UInt8]) {
     guard let table = try? AndroidResources(bytes) else { return }
     for type: UInt32 in [0, 1, 2, 3, 4, 0xff] {
@@ -100,7 +100,7 @@ extension Target {
     }
   }
 
-  /// A package of an app. Its rules lead to no path outside of the app.
+  /// A package of an app. Its rules must not name a path outside the app.
   @Sendable private static func androidPackage(_ bytes: [UInt8]) {
     guard let file = try? Descriptor.inMemory(bytes),
       let archive = try? ArchiveFile(file, name: "fuzz.apk"),
@@ -115,7 +115,7 @@ extension Target {
 }
 
 extension Target {
-  /// A manifest of a package in a backup. What is accepted is the same after it is written.
+  /// A manifest of a package in a backup. An accepted one must be the same after writing it.
   @Sendable private static func androidManifest(_ bytes: [UInt8]) {
     guard let manifest = AndroidManifest(bytes) else { return }
     require(!manifest.package.isEmpty, "a package has no name")
@@ -137,7 +137,7 @@ extension Target {
   }
 }
 
-/// Small backups, XML files, tables of resources and packages.
+/// Small backups, XML files, resource tables and packages.
 enum AndroidSeeds {
   static let all: [(target: String, bytes: [UInt8])] =
     tables.map { ("android-resources", $0) }
@@ -179,7 +179,7 @@ enum AndroidSeeds {
     return [true, false].map { BinaryXMLBuilder.build(file, isUTF8: $0) }
   }
 
-  /// Tables in each of their forms.
+  /// Resource tables in each of their forms.
   private static var tables: [[UInt8]] {
     ResourceTableBuilder.Form.allCases.map { form in
       ResourceTableBuilder.build([
@@ -189,7 +189,7 @@ enum AndroidSeeds {
     }
   }
 
-  /// Packages whose manifests name rules and flags by numbers.
+  /// Packages whose manifests refer to rules and flags by resource ID.
   private static var packages: [[UInt8]] {
     typealias Element = BinaryXMLBuilder.Element
     typealias Attribute = BinaryXMLBuilder.Attribute

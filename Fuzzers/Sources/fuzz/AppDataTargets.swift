@@ -39,7 +39,7 @@ extension Target {
     require(count <= 1_000_000, "a snapshot has too many entries")
   }
 
-  /// Metadata. What is accepted must be the same after it is written.
+  /// Metadata. Accepted metadata must be the same after writing it.
   @Sendable private static func snapMetadata(_ bytes: [UInt8]) {
     guard let metadata = try? SnapMetadata(parsing: bytes) else { return }
     require(SnapMetadata.isName(metadata.name), "metadata with an invalid name is accepted")
@@ -55,7 +55,7 @@ extension Target {
     require(again == metadata, "metadata changed when it was written and read again")
   }
 
-  /// The property list of an app. What is accepted must be the same in AppDataInfo.plist.
+  /// The property list of an app. An accepted one must be the same in AppDataInfo.plist.
   @Sendable private static func appIdentity(_ bytes: [UInt8]) {
     guard let app = AppIdentity(parsing: bytes) else { return }
     require(app.identifier.nameFault == nil, "an identifier that is no name is accepted")
@@ -64,7 +64,8 @@ extension Target {
     require(again == app, "an app changed when it was written and read again")
   }
 
-  /// A package with an app's data. Entries are in the containers of the app, or in those of groups.
+  /// A package with an app's data. Entries must be in the containers of the app, or in those of
+  /// groups.
   @Sendable private static func packageData(_ bytes: [UInt8]) {
     guard let descriptor = try? Descriptor.inMemory(bytes),
       let file = try? ArchiveFile(descriptor, name: "fuzz.ipa"),
@@ -108,12 +109,13 @@ enum AppDataSeeds {
 
   private static let package = ZipBuilder.app(members).bytes()
 
-  /// Data without the bundle, which a list names.
+  /// Data without the bundle; a property list names the app.
   private static let dataOnly = ZipBuilder(
     [.init("iTunesMetadata.plist", Array(storeList.utf8))] + members
   ).bytes()
 
-  /// The metadata without line breaks, with the sum of an archive that the snapshot does not have.
+  /// The metadata without line breaks, with the checksum of an archive that the snapshot does not
+  /// have.
   private static let metadata =
     #"{"set":1,"time":"2024-05-06T07:08:09.5+02:00","snap":"editor_a","revision":"x1","#
     + #""snap-id":"abc","epoch":{"read":[1,2],"write":[2]},"summary":"","version":"2.0","#

@@ -12,8 +12,8 @@ extension Target {
   /// The device record of a snapshot and the restore targets of its containers.
   static let deviceTargets = [Target(name: "device-record", run: deviceRecord)]
 
-  /// A device record. Each container's target must be below the device's root, whatever the record
-  /// names.
+  /// A device record. Each container's target must be below the device's root, whatever names the
+  /// record has.
   @Sendable private static func deviceRecord(_ bytes: [UInt8]) {
     guard let json = try? JSON(parsing: bytes),
       let record = try? DeviceRecord(JSONFields(json: json, object: "a device record"))
@@ -48,7 +48,7 @@ private enum DeviceRecordRequests {
     (.xdg, "xdg", ".config"), (.systemd, "systemd", "etc/systemd/system"),
   ]
 
-  /// Writes a unit, whose directories are the only ones that a restore may create.
+  /// Writes a unit file; a restore may only create the directories of this unit.
   private static func addUnit(to directory: ByteString) throws {
     let file = try Directory.open(path: directory).openOrCreate("web.service")
     try file.truncate(to: 0)

@@ -7,8 +7,8 @@ extension Target {
   /// Archives of other programs, which libarchive reads.
   static let foreignArchiveTargets = [Target(name: "archive", run: archive)]
 
-  /// An archive in any format: its members as a file and as a stream, which are the same if their
-  /// names are bytes, and the entries of an import, whose paths are valid.
+  /// An archive in any format. Its members must be the same as a file and as a stream if their
+  /// names are bytes, and the entries of an import must have valid paths.
   @Sendable private static func archive(_ bytes: [UInt8]) {
     let file = ArchiveContent(of: MemoryInput(bytes, isStream: false))
     let stream = ArchiveContent(of: MemoryInput(bytes, isStream: true))
@@ -64,7 +64,7 @@ private struct ArchiveContent {
   /// Whether the end of the archive was reached without an error.
   private(set) var isWhole = false
 
-  /// The limits of what is read: archives in archives can be without end.
+  /// The limits on the members that are read, because nested archives can be endless.
   static let memberLimit = 1000
   static let byteLimit = 4 << 20
 
@@ -84,14 +84,14 @@ private struct ArchiveContent {
     keepsNames = reader.keepsNames
   }
 
-  /// Reads the content of a file, also one that comes with a hard link. Returns false once the
+  /// Reads the content of a file, including one that comes with a hard link. Returns false once the
   /// limit is reached.
   private mutating func read(
     _ member: ArchiveMember, from reader: inout ArchiveReader
   ) throws -> Bool {
     switch member.kind {
     case .file, .hardLink: break
-    // The size of others is not that of a content.
+    // The size of other members is not that of a content.
     default: return true
     }
     var buffer = [UInt8](repeating: 0, count: 4096)

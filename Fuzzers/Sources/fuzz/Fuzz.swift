@@ -2,7 +2,7 @@
 // program's arguments are libFuzzer's. `fuzz --targets` lists the targets; `fuzz --seeds PROJECT
 // CORPUS` regenerates the seeds of the corpus.
 //
-// The tests have the targets without this file, and replay the corpus (FuzzCorpusTests).
+// The tests include the targets without this file, and replay the corpus (FuzzCorpusTests).
 
 /// The function that libFuzzer calls with each input.
 typealias Entry = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt

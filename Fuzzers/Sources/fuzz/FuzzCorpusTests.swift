@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The corpus of the fuzzers, replayed without instrumentation. A finding ends the process.
+/// Replays the corpus of the fuzzers without instrumentation. A finding ends the process.
 @Suite struct FuzzCorpusTests {
   private static let corpus = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appending(path: "../../Corpus").standardized

@@ -14,7 +14,7 @@ extension Target {
     Target(name: "activation-rule", run: activationRule),
   ]
 
-  /// A URL. Its parts as written result in the URL again.
+  /// A URL. Its parts must form the same URL again.
   @Sendable private static func url(_ bytes: [UInt8]) {
     guard let url = try? URLText(reading: ByteString(bytes)) else { return }
     var text = url.scheme.concatenating(":")
@@ -28,7 +28,7 @@ extension Target {
     _ = url.remarks
   }
 
-  /// An Info.plist. The types have no cycle, and no invalid name is registered.
+  /// An Info.plist. The types must not have a cycle, and no invalid name is registered.
   @Sendable private static func appDeclarations(_ bytes: [UInt8]) {
     guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)),
       let app = BundleIdentifier("org.example.notebook")
@@ -45,7 +45,7 @@ extension Target {
     }
   }
 
-  /// A predicate of an activation rule. It is refused with a position, or has a result.
+  /// A predicate of an activation rule. It is either refused with a position or has a result.
   @Sendable private static func activationPredicate(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
     do throws(PredicateFault) {

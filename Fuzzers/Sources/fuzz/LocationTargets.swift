@@ -5,8 +5,8 @@ extension Target {
   /// The texts that name repositories, and the words of commands.
   static let locationTargets = [Target(name: "repository-location", run: repositoryLocation)]
 
-  /// A text that is accepted names the same location again. No part of it can be an option of `ssh`
-  /// or lead out of its directory, and no password is accepted or shown.
+  /// A repository location. An accepted text must name the same location again. No part of it may
+  /// be an option of `ssh` or lead out of its directory, and no password is accepted or printed.
   @Sendable private static func repositoryLocation(_ bytes: [UInt8]) {
     let text = ByteString(bytes)
     _ = CommandWords.split(text)
@@ -34,7 +34,7 @@ extension Target {
   }
 }
 
-/// Texts that name repositories, or almost, and the words of a command.
+/// Texts that name repositories, or almost do, and the words of a command.
 enum LocationSeeds {
   static let all: [(target: String, bytes: [UInt8])] = texts.map {
     ("repository-location", Array($0.utf8))

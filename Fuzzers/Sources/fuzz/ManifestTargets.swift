@@ -7,7 +7,7 @@ extension Target {
   /// The manifests of backups since iOS 10.
   static let manifestTargets = [Target(name: "manifest-database", run: manifestDatabase)]
 
-  /// A database, which a stranger wrote. It has no more rows than its size permits.
+  /// An untrusted database. It must not have more rows than its size permits.
   @Sendable private static func manifestDatabase(_ bytes: [UInt8]) {
     var content = bytes
     SQLiteDatabase.clearLogMode(header: &content)
@@ -36,7 +36,7 @@ enum ManifestSeeds {
   static func all() throws -> [(target: String, bytes: [UInt8])] {
     var plain = try database(rows: rows())
     let seeds = try [plain, database(rows: ""), database(rows: view, hasTable: false)]
-    // Apple's programs write the database with a log.
+    // Apple's programs write the database with a WAL.
     (plain[18], plain[19]) = (2, 2)
     return (seeds + [plain]).map { ("manifest-database", $0) }
   }
@@ -49,7 +49,7 @@ enum ManifestSeeds {
 
   private static let view = "CREATE VIEW Files AS SELECT 1 AS fileID;"
 
-  /// A directory, a file of several pages, and rows that cannot be taken.
+  /// A directory, a file of several pages, and rows that cannot be imported.
   private static func rows() throws -> String {
     func id(_ digit: Character) -> String { String(repeating: digit, count: 40) }
     func blob(_ file: MobileFile, _ path: String) throws -> String {

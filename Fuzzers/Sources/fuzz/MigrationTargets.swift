@@ -5,14 +5,14 @@ import SystemIO
 @testable import Migration
 
 extension Target {
-  /// The files by which a migration decides whether an app can use the data.
+  /// The files that determine whether an app can use the migrated data.
   static let migrationTargets = [
     Target(name: "data-version", run: dataVersion),
     Target(name: "flatpak-access", run: flatpakAccess),
   ]
 
-  /// `compatibility.ini` of Mozilla's programs, or `Last Version` of Chromium's: with that of their
-  /// second half, two versions, which have one order.
+  /// `compatibility.ini` of Mozilla's programs, or `Last Version` of Chromium's. With the version
+  /// in the second half of the input there are two versions, whose order must be consistent.
   @Sendable private static func dataVersion(_ bytes: [UInt8]) {
     for isMozilla in [true, false] {
       let texts = [bytes, Array(bytes[(bytes.count / 2)...])]
@@ -32,7 +32,8 @@ extension Target {
     }
   }
 
-  /// The metadata of a Flatpak. What the command for some paths grants is permitted afterwards.
+  /// The metadata of a Flatpak. The access that the suggested command grants to some paths must be
+  /// permitted afterwards.
   @Sendable private static func flatpakAccess(_ bytes: [UInt8]) {
     let list = KeyValueFile(bytes).value("filesystems", in: "Context")?.bytes.map(\.self) ?? []
     let entries = list.split(separator: UInt8(ascii: ";")).map { ByteString($0) }

@@ -13,7 +13,7 @@ extension Target {
     Target(name: "backup-content", run: backupContent),
   ]
 
-  /// A keybag. One that is accepted must be opened in a bounded time.
+  /// A keybag. Opening an accepted one must take a bounded time.
   @Sendable private static func keybag(_ bytes: [UInt8]) {
     guard let keybag = try? Keybag(bytes) else { return }
     require(
@@ -25,8 +25,8 @@ extension Target {
     _ = keybag.unlock(password: SecretBytes(copying: Array("x".utf8).span))
   }
 
-  /// The metadata of a file. What is accepted must be the same after it is written, and what the
-  /// direct reader accepts must be what the general one reads.
+  /// The metadata of a file. Accepted metadata must be the same after writing it, and the general
+  /// reader must read whatever the direct one accepts in the same way.
   @Sendable private static func mobileFile(_ bytes: [UInt8]) {
     if let members = UsualArchive.members(of: bytes) {
       require(
@@ -55,8 +55,8 @@ extension Target {
     require(count * 51 <= bytes.count, "a manifest has more records than bytes for them")
   }
 
-  /// The property lists of a backup, all in one. A backup that is written for the same device has
-  /// the same description.
+  /// The property lists of a backup, all in one. A backup that is written for the same device must
+  /// have the same description.
   @Sendable private static func backupLists(_ bytes: [UInt8]) {
     guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)) else {
       return
@@ -78,14 +78,14 @@ extension Target {
     }
     var again = MobileSyncProperties(manifest: written[1], info: written[0], status: written[2])
       .device
-    // Others are replaced by those of the written form.
+    // Other members are replaced with those of the written form.
     again.osVersion = device.osVersion
     if device.madeAt == nil { again.madeAt = nil }
     require(again == device, "the description changed when it was written and read again")
   }
 
-  /// An encrypted content after two bytes with its recorded size. Read in parts, it is as it is
-  /// read at once, and has its size.
+  /// An encrypted content after two bytes with its recorded size. It must be the same whether it is
+  /// read in parts or at once, and have its size.
   @Sendable private static func backupContent(_ bytes: [UInt8]) {
     guard bytes.count >= 2 else { return }
     let recorded = UInt64(bytes[0]) << 8 | UInt64(bytes[1])
@@ -121,7 +121,7 @@ extension Target {
       file, key: key, of: record, in: contents, digest: DigestCheck(nil, acceptsPlain: false))
   }
 
-  /// The contents beside one whose size is not the recorded one: there are none.
+  /// No contents, for a content whose size is not the recorded one.
   private static let noContents: MobileSyncContents? = try? MobileSyncContents(
     in: Directory.open(path: "/"), hasDirectories: true)
 }

@@ -51,7 +51,7 @@ extension Target {
     let files = try? ContainerMetadata.files(
       of: .data, identifier: nil, uuid: "NEW", layout: .coreSimulator, stored: bytes,
       isSameDirectory: false)
-    // What a binary list shares is written repeatedly.
+    // Values that a binary list shares are written repeatedly.
     for file in files.map({ Array($0.values) }) ?? [] where file.count < 1 << 20 {
       guard let list = try? PropertyList(reading: file) else {
         fatalError("metadata cannot be read after it was written")
@@ -73,7 +73,7 @@ extension Target {
     _ = Entitlements.propertyList(inProfile: bytes)
   }
 
-  /// A unit file of systemd. Each path that its words name must be below the base directory.
+  /// A systemd unit file. Each path that its words name must be below the base directory.
   @Sendable private static func unitFile(_ bytes: [UInt8]) {
     var settings = UnitSettings()
     settings.apply(UnitFile(bytes))
@@ -167,7 +167,7 @@ extension Target {
     if let document { require(!document.versions.isEmpty, "a scenario has no version") }
   }
 
-  /// The text of a migration table. The destinations of an accepted table stay in the home
+  /// The text of a migration table. The destinations of an accepted table must be in the home
   /// directory.
   @Sendable private static func migrationTable(_ bytes: [UInt8]) {
     let (table, issues) = MigrationTable.read(
@@ -187,8 +187,8 @@ extension Target {
     }
   }
 
-  /// A configuration file with paths; the first byte selects the rule. A rewritten file is accepted
-  /// again, and nothing changes the second time.
+  /// A configuration file with paths; the first byte selects the rule. A rewritten file must be
+  /// accepted again, and rewriting it once more must change nothing.
   @Sendable private static func rewrite(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let rule = RewriteRule.allCases[Int(first) % RewriteRule.allCases.count]

@@ -11,8 +11,8 @@ extension Target {
     Target(name: "peer-entries", run: peerEntries),
   ]
 
-  /// A list of snapshots, as that of each program. What is accepted must be usable as an argument,
-  /// a tag and a time.
+  /// A list of snapshots in the form of each program. An accepted one must be usable as an
+  /// argument, a tag and a time.
   @Sendable private static func peerList(_ bytes: [UInt8]) {
     for kind in PeerKind.allCases {
       guard let list = try? PeerSnapshot.list(kind, bytes) else { continue }
@@ -41,7 +41,8 @@ extension Target {
   }
 
   /// A list of the entries in a snapshot, after a byte with the program and the size of the
-  /// portions in which it arrives. An archive with the same entries gets their times from it.
+  /// portions in which it is delivered. An archive with the same entries gets their times from the
+  /// list.
   @Sendable private static func peerEntries(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let kind: PeerKind = first & 1 == 0 ? .restic : .borg

@@ -6,7 +6,8 @@ extension Target {
   /// The answers of an SFTP server.
   static let sftpTargets = [Target(name: "sftp", run: sftp)]
 
-  /// A stream of packets. It arrives in two parts, at each of a few places, with the same result.
+  /// A stream of packets. It is delivered in two parts, divided at each of a few positions, with
+  /// the same result.
   @Sendable private static func sftp(_ bytes: [UInt8]) {
     let whole = packets(of: [bytes[...]])
     for end in [1, 4, 5, bytes.count / 2] where end < bytes.count {

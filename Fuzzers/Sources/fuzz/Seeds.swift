@@ -4,7 +4,8 @@ import SystemIO
 
 @testable import ArchiveStore
 
-/// Generates the seeds of the corpus: small valid inputs for each target, the same each time.
+/// Generates the seeds of the corpus: small valid inputs for each target, which are always the
+/// same.
 ///
 /// The seeds of repository objects come from the golden repository, so that new parts of the format
 /// in it become seeds as well.
@@ -131,7 +132,7 @@ struct Seeds {
           }
           for entry in entries {
             let encoded = try entry.encoded()
-            // One entry for each combination of first and last byte is enough.
+            // One entry for each combination of first and last byte is sufficient.
             if shapes.insert(Set(encoded.prefix(1) + encoded.suffix(1))).inserted {
               seeds.append(("entry", encoded))
             }

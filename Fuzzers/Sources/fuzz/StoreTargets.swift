@@ -47,7 +47,7 @@ extension Target {
   }
 
   /// The lines of a server's answer as libcurl passes them on, and its body after an empty line. No
-  /// bytes beyond the limits are kept, and an error has no control characters.
+  /// bytes beyond the limits may be kept, and an error must not contain control characters.
   @Sendable private static func httpAnswer(_ bytes: [UInt8]) {
     let limit = 4096
     let request = HTTPRequest(.get, url: "https://store/x", limit: limit)
@@ -59,7 +59,7 @@ extension Target {
       rest = rest[(end + 1)...]
       let count = line.withUnsafeBytes { transfer.receiveHeader($0) }
       require(count == line.count || transfer.failure != nil, "a header ends without a failure")
-      // The answer that counts comes after those of its own, such as 100 (Continue).
+      // The final answer follows informational ones such as 100 (Continue).
       if line.allSatisfy({ $0 <= 0x20 }), transfer.response?.status ?? 0 >= 200 { break }
     }
     _ = HTTPDate.time(String(decoding: rest, as: UTF8.self))
@@ -78,7 +78,7 @@ extension Target {
   }
 }
 
-/// Answers as stores give them, and a credentials file.
+/// Answers of object stores, and a credentials file.
 enum StoreSeeds {
   static let all: [(target: String, bytes: [UInt8])] =
     answers.map { ("store-answer", Array($0.utf8)) } + [("aws-profile", Array(profile.utf8))]

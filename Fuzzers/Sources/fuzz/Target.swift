@@ -23,7 +23,7 @@ struct Target: Sendable {
     + locationTargets
     + migrationTargets
 
-  /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
+  /// Crashes on certain bytes. A fuzzer that does not find them would not find anything else.
   @Sendable private static func canary(_ bytes: [UInt8]) {
     guard bytes.count == 3, bytes[0] == 0x53, bytes[1] == 0x42 else { return }
     require(bytes[2] != 0x21, "the canary was found")
