@@ -90,6 +90,44 @@ struct RestoreExclusionTests {
     #expect(try cli.names(in: "tree/later") == [])
   }
 
+  /// A device below the target has its journal and its trash there: they may have the only copies
+  /// of other data, and the snapshot may have an older state of them.
+  @Test func directoriesOfDevicesAreNotDeleted() throws {
+    let cli = try fixture("")
+    try cli.directory.write("old", at: "tree/stored/.sandboxctl/trash/old/file")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let added: [ByteString] = [
+      "tree/above/app/.sandboxctl/journal/later", "tree/stored/.sandboxctl/trash/later/file",
+      "tree/sub/.sandboxctl/trash/later/file",
+    ]
+    for path in added { try cli.directory.write("kept", at: path) }
+    try cli.directory.write("a file", at: "tree/file/.sandboxctl")
+    for line in ["\(Self.line) --dry-run", Self.line] {
+      let outcome = try cli.run("\(line) --repo repo")
+      let text = outcome.output + outcome.errors
+      #expect(outcome.code == 0, "\(text)")
+      for path in ["above", "stored/.sandboxctl/trash", "sub/.sandboxctl"] {
+        #expect(
+          text.contains(
+            "not deleted: \(path): files of this program are there, such as a device's journal "
+              + "and trash\n"), "\(text)")
+      }
+    }
+    _ = try cli.succeed("restore latest --in-place --delete --no-snapshot --repo repo")
+    for path in added {
+      #expect(try cli.directory.read(path) == Array("kept".utf8), "\(path)")
+    }
+    #expect(
+      try cli.names(in: "tree").filter { $0 != ".sandboxctl" }
+        == ["a", "above", "folder", "new", "stored", "sub"])
+    _ = try cli.succeed("\(Self.line) --delete-excluded --repo repo")
+    #expect(try cli.names(in: "tree/sub") == ["key.pem"])
+    #expect(try cli.names(in: "tree/stored/.sandboxctl/trash") == ["old"])
+    #expect(
+      try cli.names(in: "tree").filter { $0 != ".sandboxctl" }
+        == ["a", "folder", "new", "stored", "sub"])
+  }
+
   /// Without exclusions, files that are not in the snapshot are deleted.
   @Test func withoutExclusionsOtherFilesAreDeleted() throws {
     let cli = try fixture("")

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import DeviceScan
+internal import SandboxModel
 package import SystemIO
 
 /// The number of entries of each kind, and the size of their files.
@@ -49,21 +50,21 @@ package struct RestoreTotals: Sendable, Hashable {
 /// The contents of a directory that is considered for removal.
 package struct PresentEntries {
   private let protected: Set<FileIdentity>
-  private let sparesRepositories: Bool
+  private let sparesOwnData: Bool
   package private(set) var totals = RestoreTotals()
   /// The reason to keep the directory; nil if it may be removed.
   package private(set) var protection: String?
 
   /// - Parameters:
   ///   - protected: the directories that are kept.
-  ///   - sparesRepositories: whether every repository is kept.
-  package init(protected: Set<FileIdentity>, sparesRepositories: Bool = false) {
+  ///   - sparesOwnData: whether repositories and the program's own directories are kept.
+  package init(protected: Set<FileIdentity>, sparesOwnData: Bool = false) {
     self.protected = protected
-    self.sparesRepositories = sparesRepositories
+    self.sparesOwnData = sparesOwnData
   }
 
   /// Counts an entry. Returns false if it must be kept.
-  package mutating func count(_ status: FileStatus) -> Bool {
+  private mutating func count(_ status: FileStatus) -> Bool {
     totals.count(status.kind, size: status.kind == .file ? status.size : 0)
     if status.isMountPoint {
       protection = "another volume is mounted in it"
@@ -73,11 +74,25 @@ package struct PresentEntries {
     return protection == nil
   }
 
+  /// The remark on a directory that is kept because it has a directory of this program, at any
+  /// depth: the journal and the trash of a device are not in the snapshot that deletes them.
+  package static let ownDirectoryRemark =
+    "files of this program are there, such as a device's journal and trash"
+
+  /// Counts an entry by its name. Returns false if it must be kept.
+  package mutating func count(_ status: FileStatus, named name: Span<UInt8>) -> Bool {
+    if sparesOwnData, status.kind == .directory, OwnNames.has(name) {
+      protection = protection ?? Self.ownDirectoryRemark
+      return false
+    }
+    return count(status)
+  }
+
   /// Whether a directory that a walk reads is kept because it is a repository.
   private mutating func keepsRepository(
     _ directory: borrowing Directory, with batch: borrowing WalkBatch
   ) -> Bool {
-    guard sparesRepositories, protection == nil,
+    guard sparesOwnData, protection == nil,
       RepositoryDirectory.isOne(directory, with: batch)
     else { return false }
     protection = "another repository is there"
@@ -107,8 +122,12 @@ package struct PresentEntries {
       descent: inout WalkDescent<Void>
     ) {
       if contents.keepsRepository(directory.directory, with: batch) { return }
-      for (index, entry) in batch.entries.enumerated() where contents.count(entry.status) {
-        if entry.status.kind == .directory { descent.enter(index, with: ()) }
+      let bytes = batch.bytes
+      for (index, entry) in batch.entries.enumerated() {
+        let name = bytes.span.extracting(entry.nameRange)
+        if contents.count(entry.status, named: name), entry.status.kind == .directory {
+          descent.enter(index, with: ())
+        }
       }
     }
 

@@ -130,12 +130,10 @@ struct DeletionPlanner {
     draft: inout PlanDraft, target: inout PresentTarget
   ) {
     let depth = draft.plan.tree.entries[directory].depth
-    if isAsked, names.contains(RepositoryDirectory.settings),
-      target.isSparedRepository(at: depth)
-    {
-      return draft.spare(draft.plan.shownPath(directory), "another repository is there")
-    }
     let above = draft.path(directory)
+    if isAsked, let remark = remarkToSpareAll(names, in: above, at: depth, target: &target) {
+      return draft.spare(draft.plan.shownPath(directory), remark)
+    }
     let scanned = names.isEmpty ? nil : draft.scanned?.index(of: above)
     // A database sorts before its log.
     var gone: Set<ByteString> = []
@@ -163,6 +161,21 @@ struct DeletionPlanner {
         }
       }
     }
+  }
+
+  /// Returns the remark on a directory of which nothing is deleted: a repository, or one of this
+  /// program that the snapshot has as well, with other content.
+  private func remarkToSpareAll(
+    _ names: Set<ByteString>, in path: ByteString, at depth: UInt16,
+    target: inout PresentTarget
+  ) -> String? {
+    if names.contains(RepositoryDirectory.settings), target.isSparedRepository(at: depth) {
+      return "another repository is there"
+    }
+    guard target.sparesOwnData, !names.isEmpty,
+      path.components.contains(where: { OwnNames.has($0) })
+    else { return nil }
+    return PresentEntries.ownDirectoryRemark
   }
 
   private static let unlistedReason =

@@ -38,12 +38,12 @@ struct PresentTarget: ~Copyable {
   var cursor: DirectoryCursor?
   /// The directories that are never removed.
   let protected: Set<FileIdentity>
-  /// Whether no repository is removed.
-  let sparesRepositories: Bool
+  /// Whether no repository and none of the program's own directories is removed.
+  let sparesOwnData: Bool
 
-  init(protected: Set<FileIdentity>, sparesRepositories: Bool) {
+  init(protected: Set<FileIdentity>, sparesOwnData: Bool) {
     self.protected = protected
-    self.sparesRepositories = sparesRepositories
+    self.sparesOwnData = sparesOwnData
     cursor = nil
   }
 
@@ -125,7 +125,7 @@ struct PresentTarget: ~Copyable {
 
   /// Whether the directory at a depth is a repository, of which nothing is removed.
   mutating func isSparedRepository(at depth: UInt16) -> Bool {
-    guard sparesRepositories, (try? cursor?.ascend(to: Int(depth))) != nil else { return false }
+    guard sparesOwnData, (try? cursor?.ascend(to: Int(depth))) != nil else { return false }
     return cursor?.withDirectory { RepositoryDirectory.isOne($0) } ?? false
   }
 
@@ -135,8 +135,7 @@ struct PresentTarget: ~Copyable {
   mutating func totals(
     ofReplaced name: ByteString, deletes: Bool
   ) throws -> RestoreTotals {
-    var contents = PresentEntries(
-      protected: protected, sparesRepositories: sparesRepositories)
+    var contents = PresentEntries(protected: protected, sparesOwnData: sparesOwnData)
     try cursor?.withDirectory { directory in try contents.read(directory.directory(name)) }
     if let reason = contents.protection { throw Conflict(reason: reason) }
     if contents.totals.entries > 0, !deletes { throw Conflict.directory }
@@ -148,11 +147,10 @@ struct PresentTarget: ~Copyable {
   /// - Throws: `Conflict` if something in it must be kept.
   mutating func totals(of name: ByteString, at depth: UInt16) throws -> RestoreTotals {
     try cursor?.ascend(to: Int(depth))
-    var contents = PresentEntries(
-      protected: protected, sparesRepositories: sparesRepositories)
+    var contents = PresentEntries(protected: protected, sparesOwnData: sparesOwnData)
     try cursor?.withDirectory { directory in
       guard let status = try directory.statusIfPresent(name) else { return }
-      if contents.count(status), status.kind == .directory {
+      if name.withSpan({ contents.count(status, named: $0) }), status.kind == .directory {
         try contents.read(directory.directory(name))
       }
     }

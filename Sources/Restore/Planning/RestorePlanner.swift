@@ -78,7 +78,7 @@ struct RestorePlanner: ~Copyable {
     self.reader = reader
     draft = PlanDraft(plan)
     target = PresentTarget(
-      protected: plan.request.protected, sparesRepositories: !plan.request.deletesExcluded)
+      protected: plan.request.protected, sparesOwnData: !plan.request.deletesExcluded)
     selector = RestoreSelector(
       plan.request, plan.snapshot.snapshot, from: reader, scanned: draft.scanned)
     decider = EntryDecider(plan.request, from: reader)
