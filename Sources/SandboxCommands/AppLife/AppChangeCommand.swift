@@ -52,8 +52,7 @@ extension AppChangeCommand {
 /// The app argument of the commands that take no package.
 struct AppArgument: ParsableArguments {
   @Argument(
-    help: ArgumentHelp(
-      "The app: its identifier, the last component of it, or its display name.", valueName: "app"))
+    help: .app("The app"))
   var app: ByteString
 
   /// Returns the identifier of the app on a device.

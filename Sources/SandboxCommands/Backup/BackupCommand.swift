@@ -311,9 +311,7 @@ extension BackupCommand {
   struct AppOptions: ParsableArguments {
     @Option(
       name: .customLong("app"),
-      help: ArgumentHelp(
-        "Back up only this app and the groups it shares: its identifier, the last component "
-          + "of it, or its display name; may be repeated.", valueName: "app"))
+      help: .app("Back up only this app and the groups it shares", addition: "may be repeated"))
     var apps: [ByteString] = []
 
     @Flag(

@@ -34,7 +34,7 @@ struct DeliverCommand: SandboxCommand {
   @Argument(help: ArgumentHelp("The files.", valueName: "file"), completion: .file())
   var files: [ByteString]
 
-  @Option(help: ArgumentHelp("The app.", valueName: "app"))
+  @Option(help: .app("The app"))
   var to: ByteString
 
   @Flag(name: .shortAndLong, help: "Show what would be delivered, without copying.")

@@ -28,9 +28,7 @@ struct ExtensionsCommand: SandboxCommand {
   static var ownOptions: Set<String> { ["app"] }
 
   @Option(
-    help: ArgumentHelp(
-      "List only the extensions of this app: its identifier, the last component of it, or its "
-        + "display name.", valueName: "app"))
+    help: .app("List only the extensions of this app"))
   var app: ByteString?
 
   @Option(help: ArgumentHelp("List only extensions of this point.", valueName: "id"))

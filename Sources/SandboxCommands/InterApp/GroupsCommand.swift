@@ -29,9 +29,7 @@ struct GroupsCommand: SandboxCommand {
   static var ownOptions: Set<String> { ["app"] }
 
   @Option(
-    help: ArgumentHelp(
-      "List only the groups of this app: its identifier, the last component of it, or its "
-        + "display name.", valueName: "app"))
+    help: .app("List only the groups of this app"))
   var app: ByteString?
 
   @OptionGroup var device: DeviceOptions

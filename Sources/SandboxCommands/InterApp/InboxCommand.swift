@@ -27,7 +27,7 @@ struct InboxCommand: ParsableCommand {
 
 /// The device, and the app whose inbox is meant.
 struct InboxOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Only the inbox of this app.", valueName: "app"))
+  @Option(help: .app("Only the inbox of this app"))
   var app: ByteString?
 
   @OptionGroup var device: DeviceOptions

@@ -13,9 +13,7 @@ struct AppExportOptions: ParsableArguments {
   var words: [ByteString] = []
 
   @Option(
-    help: ArgumentHelp(
-      "The app: its identifier, the last component of it, or its display name.",
-      valueName: "app"))
+    help: .app("The app"))
   var app: ByteString
 
   @Flag(help: "Write the data even if no trusted signer signed the snapshot.")

@@ -20,9 +20,8 @@ struct ExportedDeviceOptions: ParsableArguments {
 
   @Option(
     name: .customLong("app"),
-    help: ArgumentHelp(
-      "Export only this app of the device and the groups it shares: its identifier or the last "
-        + "component of it; may be repeated.", valueName: "app"))
+    help: .app(
+      "Export only this app of the device and the groups it shares", addition: "may be repeated"))
   var apps: [ByteString] = []
 
   @OptionGroup var bundles: BundleOptions

@@ -15,9 +15,7 @@ struct ImportedDeviceOptions: ParsableArguments {
 
   @Option(
     name: .customLong("app"),
-    help: ArgumentHelp(
-      "Restore only this app: its identifier or the last component of it; may be repeated.",
-      valueName: "app"))
+    help: .app("Restore only this app", addition: "may be repeated"))
   var apps: [String] = []
 
   @OptionGroup var merging: RestoreCommand.MergeOptions

@@ -46,9 +46,7 @@ struct MigrateCommand: SandboxCommand {
 
   @Option(
     name: .customLong("app"),
-    help: ArgumentHelp(
-      "Migrate only this app: its identifier, the last component of it, or the name of its "
-        + "table; may be repeated.", valueName: "app"))
+    help: .app("Migrate only this app", or: "the name of its table", addition: "may be repeated"))
   var apps: [String] = []
 
   @Flag(help: "Migrate all apps.")

@@ -8,9 +8,7 @@ internal import SystemIO
 struct SnapshotFilterOptions: ParsableArguments {
   @Option(
     name: .customLong("app"),
-    help: ArgumentHelp(
-      "Only snapshots with this app: its identifier, the last component of it, or its display "
-        + "name; may be repeated.", valueName: "app"))
+    help: .app("Only snapshots with this app", addition: "may be repeated"))
   var apps: [String] = []
 
   @Option(

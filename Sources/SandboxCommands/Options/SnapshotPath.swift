@@ -180,8 +180,8 @@ extension SnapshotPaths {
       ByteString(path.bytes.dropFirst(container.realPath.count).drop { $0 == 0x2f }))
   }
 
-  /// Returns the app of a name: its identifier, or the last component of it or its display name, in
-  /// any case, if only one app matches.
+  /// Returns the app with a name: its identifier, or, in any case, the last part of that or its
+  /// display name, if only one app matches.
   func app(_ name: ByteString) throws -> AppRecord {
     if let app = apps.first(where: { ByteString($0.identifier) == name }) { return app }
     let found = apps.filter { app in name.utf8.map(app.isCalled) ?? false }

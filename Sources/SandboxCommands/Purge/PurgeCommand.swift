@@ -56,9 +56,7 @@ struct PurgeCommand: SandboxCommand {
 
   @Option(
     name: .customLong("app"),
-    help: ArgumentHelp(
-      "Purge only this app, without the groups it shares: its identifier, the last "
-        + "component of it, or its display name; may be repeated.", valueName: "app"))
+    help: .app("Purge only this app, without the groups it shares", addition: "may be repeated"))
   var apps: [ByteString] = []
 
   @OptionGroup var device: DeviceOptions

@@ -10,9 +10,7 @@ extension RestoreCommand {
   struct PartOptions: ParsableArguments {
     @Option(
       name: .customLong("app"),
-      help: ArgumentHelp(
-        "Restore only this app: its identifier, the last component of it, or its display "
-          + "name; may be repeated for a device.", valueName: "app"))
+      help: .app("Restore only this app", addition: "may be repeated for a device"))
     var apps: [String] = []
 
     @Option(

@@ -48,10 +48,7 @@ extension SnapshotsCommand {
     }
 
     @Option(
-      help: ArgumentHelp(
-        "List only snapshots with this app: its identifier, the last component of it, or "
-          + "its display name.",
-        valueName: "app"))
+      help: .app("List only snapshots with this app"))
     var app: String?
 
     @Option(
