@@ -12,11 +12,7 @@ extension Directory {
   public func removeTree(
     _ name: ByteString, watch: RemovalWatch
   ) throws(SystemError) -> Bool {
-    guard try status(name).kind == .directory else {
-      try remove(name)
-      watch.didRemove()
-      return true
-    }
+    if try removeUnlessDirectory(name, watch) { return true }
     return try duplicate().removeDirectoryTree(name, watch)
   }
 
@@ -25,12 +21,18 @@ extension Directory {
   public consuming func removeTreeAndClose(
     _ name: ByteString, watch: RemovalWatch
   ) throws(SystemError) -> Bool {
-    guard try status(name).kind == .directory else {
-      try remove(name)
-      watch.didRemove()
-      return true
-    }
+    if try removeUnlessDirectory(name, watch) { return true }
     return try removeDirectoryTree(name, watch)
+  }
+
+  /// Removes a child that is not a directory. Returns false if it is one.
+  private func removeUnlessDirectory(
+    _ name: ByteString, _ watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    guard try status(name).kind != .directory else { return false }
+    try remove(name)
+    watch.didRemove()
+    return true
   }
 
   private consuming func removeDirectoryTree(
