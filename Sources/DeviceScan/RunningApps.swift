@@ -23,15 +23,24 @@ public struct RunningApps {
 
   /// A sign that an app is running.
   public struct Sign: Hashable, Sendable {
+    enum Evidence { case use, hiddenFiles, unreadableProcesses }
+
     /// The app or the container.
     public let app: ByteString
+    /// The process; 0 if the processes cannot be read.
     public let process: Int32
     public let program: ByteString
-    /// The file in use, or the entry of the register.
+    /// The file in use, the entry of the register, or the reason why the files are not known.
     public let file: ByteString
+    var evidence = Evidence.use
 
     public var text: String {
-      "'\(app)' is running: process \(process) (\(program)) uses '\(file)'"
+      switch evidence {
+      case .use: "'\(app)' is running: process \(process) (\(program)) uses '\(file)'"
+      case .hiddenFiles:
+        "\(app) may be running: the files of process \(process) (\(program)) cannot be examined"
+      case .unreadableProcesses: "\(app) may be running: \(file)"
+      }
     }
   }
 
@@ -40,6 +49,23 @@ public struct RunningApps {
     in scan: DeviceScan, besides others: [Container] = [], proc: ByteString = Processes.proc
   ) -> [Sign] {
     RunningApps(scan, besides: others, proc: proc).signs { _ in true }
+  }
+
+  /// Returns the signs that an app is running, by the files that processes use below directories.
+  ///
+  /// - Parameters:
+  ///   - directories: absolute paths without links.
+  ///   - proc: the mount point of the proc file system.
+  package static func signs(
+    of app: ByteString, below directories: [ByteString], in proc: ByteString = Processes.proc
+  ) -> [Sign] {
+    if directories.isEmpty { return [] }
+    guard let found = try? Processes.using(in: proc, below: directories, { _ in false }) else {
+      return [unreadable(app)]
+    }
+    return found.uses.map { use in
+      Sign(app: app, process: use.process, program: use.name, file: use.file)
+    }
   }
 
   /// Examines all processes listed in the directory `proc`.
@@ -69,7 +95,7 @@ public struct RunningApps {
     let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
     let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
     let registered = registered.filter { apps.contains($0.app) } + snaps(apps) + units(apps)
-    guard let unknown else { return registered + [Self.unreadable] }
+    guard let unknown else { return registered + [Self.unreadable()] }
     let own = Set(wanted)
     let files = used.filter { own.contains($0.value) }
     let below = others.filter(isWanted).map { container in
@@ -79,7 +105,7 @@ public struct RunningApps {
     let uses =
       files.isEmpty && below.isEmpty
       ? [] : (try? Processes.using(in: proc, below: below) { files[$0] != nil })?.uses
-    guard let uses else { return registered + [Self.unreadable] }
+    guard let uses else { return registered + [Self.unreadable()] }
     // The register's signs are more precise.
     let known = Set(registered.map(\.process))
     let signs =
@@ -169,13 +195,17 @@ public struct RunningApps {
     return container?.owner?.bytes ?? container?.logicalPrefix ?? "an app of this device"
   }
 
-  private static let unreadable = Sign(
-    app: "any app", process: 0, program: "unknown", file: "/proc cannot be read")
+  /// The sign that stands for all processes, if they cannot be read.
+  private static func unreadable(_ app: ByteString = "any app") -> Sign {
+    Sign(
+      app: app, process: 0, program: "unknown", file: "/proc cannot be read",
+      evidence: .unreadableProcesses)
+  }
 
   private static func sign(_ process: Processes.Process) -> Sign {
     Sign(
       app: "an unknown app", process: process.number, program: process.name,
-      file: "files that cannot be examined")
+      file: "files that cannot be examined", evidence: .hiddenFiles)
   }
 
   /// Whether a process that hides its files may be an app: a process of the containers' owner that

@@ -72,9 +72,9 @@ struct MigrationHazardTests {
   @Test func unreadableProcessesAreASignOfUse() throws {
     let fixture = try MigrationFixture()
     let proc = fixture.directory.path("no-proc")
-    let uses = MigrationUse.uses(of: "firefox", below: [fixture.directory.path("old")], in: proc)
-    #expect(uses.map(\.app) == ["firefox"])
-    #expect(MigrationUse.uses(of: "firefox", below: [], in: proc).isEmpty)
+    let signs = RunningApps.signs(of: "firefox", below: [fixture.directory.path("old")], in: proc)
+    #expect(signs.map(\.text) == ["firefox may be running: /proc cannot be read"])
+    #expect(RunningApps.signs(of: "firefox", below: [], in: proc).isEmpty)
   }
 
   /// A copy without the privileges of the original is not exact. A directory keeps its group for

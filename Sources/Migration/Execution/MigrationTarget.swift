@@ -109,11 +109,8 @@ package struct MigrationTarget: Sendable {
   /// platform's register. Outside sandboxes also files in use at the app's other places.
   package func signsOfUse(
     in scan: DeviceScan, of migration: AppMigration
-  ) -> [MigrationUse] {
-    let signs = RunningApps.signs(in: scan).map { sign in
-      MigrationUse(
-        app: sign.app, process: sign.process, program: sign.program, file: sign.file)
-    }
+  ) -> [RunningApps.Sign] {
+    let signs = RunningApps.signs(in: scan)
     if !base.isEmpty { return signs }
     let known = Set(signs.map(\.process))
     let tables = (migration.route.table?.places ?? []).compactMap { place in
@@ -124,7 +121,7 @@ package struct MigrationTarget: Sendable {
     }
     let present = paths.sorted().compactMap { try? Host.realPath(end.home.appending($0)) }
     return signs
-      + MigrationUse.uses(of: end.app, below: present).filter { !known.contains($0.process) }
+      + RunningApps.signs(of: end.app, below: present).filter { !known.contains($0.process) }
   }
 
   /// Whether a home directory has data of many apps, so that a file in use there proves nothing.
@@ -137,47 +134,12 @@ package struct MigrationTarget: Sendable {
   }
 }
 
-/// A sign that the app of a migration is running.
-package struct MigrationUse: Sendable, Hashable {
-  /// The app.
-  package let app: ByteString
-  /// The process.
-  package let process: Int32
-  /// The name of the program.
-  package let program: ByteString
-  /// The file in use, or the entry of the platform's register.
-  package let file: ByteString
-
-  /// The sign as text.
-  package var text: String {
-    "'\(app)' is running: process \(process) (\(program)) uses '\(file)'"
-  }
-
-  /// Returns the processes that use files below directories. If the processes cannot be read, the
-  /// app may be running.
-  ///
-  /// - Parameters:
-  ///   - directories: Absolute paths without links.
-  ///   - proc: The mount point of the proc file system.
-  package static func uses(
-    of app: ByteString, below directories: [ByteString], in proc: ByteString = Processes.proc
-  ) -> [MigrationUse] {
-    if directories.isEmpty { return [] }
-    guard let found = try? Processes.using(in: proc, below: directories, { _ in false }) else {
-      return [MigrationUse(app: app, process: 0, program: "unknown", file: "/proc cannot be read")]
-    }
-    return found.uses.map { use in
-      MigrationUse(app: app, process: use.process, program: use.name, file: use.file)
-    }
-  }
-}
-
 extension AppMigration {
   /// Returns the signs that the app is running on either side, for which the migration would be
   /// refused; none if there is nothing to copy.
   ///
   /// - Parameter compile: compiles the policy for the target's layout.
-  package func signsOfUse(compile: (Layout) throws -> CompiledPolicy) throws -> [MigrationUse] {
+  package func signsOfUse(compile: (Layout) throws -> CompiledPolicy) throws -> [RunningApps.Sign] {
     if isIdle { return [] }
     let target = try MigrationTarget.find(for: self)
     let scan = target.scan(
@@ -187,11 +149,11 @@ extension AppMigration {
 
   /// Returns the signs that the app is running in the source: its files could change while they are
   /// copied.
-  var signsOfUseInSource: [MigrationUse] {
+  var signsOfUseInSource: [RunningApps.Sign] {
     let paths = route.sources.map { route.from.home.appending($0) }.compactMap { path in
       try? Host.realPath(path)
     }
-    return MigrationUse.uses(of: route.from.app, below: paths)
+    return RunningApps.signs(of: route.from.app, below: paths)
   }
 }
 

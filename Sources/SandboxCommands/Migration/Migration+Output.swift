@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceScan
 internal import Migration
 internal import SystemIO
 
@@ -9,7 +10,7 @@ struct MigrationOutcome {
   /// The report; nil for a preview, or if there was nothing to copy.
   var report: MigrationReport?
   /// The processes that make a preview's migration refuse.
-  var running: [MigrationUse] = []
+  var running: [RunningApps.Sign] = []
   /// Whether the target has the app.
   var isInstalled = true
 
@@ -139,7 +140,7 @@ struct MigrationOutcome {
   // MARK: - JSON
 
   private var json: JSON {
-    let end = report.map(Self.members) ?? [JSON.Member("running", Self.list(running, Self.json))]
+    let end = report.map(Self.members) ?? [JSON.Member("running", Self.list(running, \.json))]
     return .object(head + entries + files + end)
   }
 
@@ -238,12 +239,6 @@ struct MigrationOutcome {
     .object(
       JSON.path(link.path) + JSON.path(link.before, named: "before")
         + JSON.path(link.after, named: "after"))
-  }
-
-  private static func json(_ use: MigrationUse) -> JSON {
-    .object(
-      JSON.path(use.app, named: "app") + [JSON.Member("process", .integer(Int64(use.process)))]
-        + JSON.path(use.program, named: "program") + JSON.path(use.file, named: "file"))
   }
 }
 
