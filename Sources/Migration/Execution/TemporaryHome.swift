@@ -19,8 +19,7 @@ package struct TemporaryHome {
     init(_ directory: borrowing Directory) { lock = try? FileLock(directory) }
   }
 
-  private static let prefix = "sandboxctl-migrate-"
-  private static let randomBytes = 8
+  private static let temporaryNames = RandomName(prefix: "sandboxctl-migrate-")
   /// The minimum age in seconds of an abandoned directory without a lock: a new one is locked by
   /// then.
   private static let leastAge = 60.0
@@ -33,7 +32,7 @@ package struct TemporaryHome {
       parent = try Host.realPath(Host.environment("TMPDIR") ?? "/var/tmp")
       let above = try Directory.open(path: parent)
       Self.removeAbandoned(in: above)
-      name = ByteString(Self.prefix + Host.randomHex(bytes: Self.randomBytes))
+      name = Self.temporaryNames.make()
       try above.createDirectory(name, permissions: 0o700)
       lock = Lock(try above.directory(name))
       // The directory that makes it a device.
@@ -52,7 +51,7 @@ package struct TemporaryHome {
 
   /// Removes the directories of killed processes of this user. One that cannot be removed stays.
   private static func removeAbandoned(in parent: borrowing Directory) {
-    for name in (try? parent.names()) ?? [] where isOwn(name) {
+    for name in (try? parent.names()) ?? [] where temporaryNames.matches(name) {
       guard let status = try? parent.statusIfPresent(name), status.kind == .directory,
         status.user == Host.userID, Host.now().since(status.modified) > leastAge,
         let directory = try? parent.directory(name), let lock = try? FileLock(directory)
@@ -67,11 +66,5 @@ package struct TemporaryHome {
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) {
     _ = try parent.removeTree(name, watch: RemovalWatch(makesWritable: true))
-  }
-
-  private static func isOwn(_ name: ByteString) -> Bool {
-    guard let text = name.utf8, text.hasPrefix(prefix) else { return false }
-    let random = text.dropFirst(prefix.count)
-    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
   }
 }

@@ -15,8 +15,7 @@ final class RunDirectory: Sendable {
   /// The names of the copies that the run has kept.
   private let keptNames = Mutex<Set<ByteString>>([])
 
-  private static let prefix = "sandboxctl-scenarios-"
-  private static let randomBytes = 8
+  private static let temporaryNames = RandomName(prefix: "sandboxctl-scenarios-")
   /// The maximum number of directories that are created until one is locked.
   private static let attempts = 100
 
@@ -27,7 +26,7 @@ final class RunDirectory: Sendable {
     var held: FileLock?
     var chosen: ByteString?
     for _ in 0..<Self.attempts where chosen == nil {
-      let name = ByteString(Self.prefix + Host.randomHex(bytes: Self.randomBytes))
+      let name = Self.temporaryNames.make()
       try above.createDirectory(name, permissions: 0o700)
       do throws(SystemError) {
         // Until it is locked, another run can mistake it for an abandoned one.
@@ -40,7 +39,7 @@ final class RunDirectory: Sendable {
       }
     }
     guard let chosen else {
-      throw SystemError.replaced(parent.appending(ByteString(Self.prefix)))
+      throw SystemError.replaced(parent.appending(ByteString(Self.temporaryNames.prefix)))
     }
     name = chosen
     path = parent.appending(chosen)
@@ -65,7 +64,7 @@ final class RunDirectory: Sendable {
     var names: [ByteString] = []
     try? above.forEachName { bytes in
       let name = ByteString(bytes)
-      if isOfRun(name) { names.append(name) }
+      if Self.temporaryNames.matches(name) { names.append(name) }
     }
     for name in names {
       guard let status = try? above.status(name), status.kind == .directory,
@@ -75,13 +74,6 @@ final class RunDirectory: Sendable {
       try? Self.removeTree(name, in: above)
       _ = consume lock
     }
-  }
-
-  /// Whether a name is that of a run's directory.
-  private static func isOfRun(_ name: ByteString) -> Bool {
-    guard let text = name.utf8, text.hasPrefix(prefix) else { return false }
-    let random = text.dropFirst(prefix.count)
-    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
   }
 
   /// Creates a directory in it and returns its path.

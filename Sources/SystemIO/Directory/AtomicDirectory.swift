@@ -17,9 +17,7 @@ public final class AtomicDirectory {
   private let lock: FileLock?
   private var isDone = false
 
-  private static let prefix = ".sandboxctl-directory-"
-  private static let suffix = ".tmp"
-  private static let randomBytes = 8
+  private static let temporaryNames = RandomName(prefix: ".sandboxctl-directory-", suffix: ".tmp")
   private static let permissions: UInt16 = 0o700
   /// The maximum number of directories that are created until one is locked.
   private static let attempts = 100
@@ -124,7 +122,7 @@ extension AtomicDirectory {
 
   private static func make(in parent: borrowing Directory) throws(SystemError) -> Made {
     for _ in 0..<attempts {
-      let name = ByteString(prefix + Host.randomHex(bytes: randomBytes) + suffix)
+      let name = temporaryNames.make()
       try parent.createDirectory(name, permissions: permissions)
       do throws(SystemError) { return try open(name, in: parent) } catch {
         try? parent.removeDirectory(name)
@@ -165,7 +163,7 @@ extension AtomicDirectory {
     var names: [ByteString] = []
     try? parent.forEachName { bytes in
       let name = ByteString(bytes)
-      if isTemporary(name) { names.append(name) }
+      if temporaryNames.matches(name) { names.append(name) }
     }
     for name in names { try? removeIfAbandoned(name, in: parent) }
   }
@@ -183,11 +181,5 @@ extension AtomicDirectory {
     if try parent.statusIfPresent(name)?.identity == status.identity {
       _ = try parent.removeTree(name, watch: RemovalWatch(makesWritable: true))
     }
-  }
-
-  private static func isTemporary(_ name: ByteString) -> Bool {
-    guard let text = name.utf8, text.hasPrefix(prefix), text.hasSuffix(suffix) else { return false }
-    let random = text.dropFirst(prefix.count).dropLast(suffix.count)
-    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
   }
 }

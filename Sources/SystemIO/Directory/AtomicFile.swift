@@ -58,10 +58,13 @@ public struct AtomicFile: ~Copyable {
   ///
   /// - Parameter mark: The text before its random part.
   static func temporaryName(_ mark: String = "") -> ByteString {
-    ByteString(prefix + mark + Host.randomHex(bytes: randomBytes) + suffix)
+    temporaryNames(mark).make()
   }
 
-  private static let randomBytes = 8
+  private static func temporaryNames(_ mark: String) -> RandomName {
+    RandomName(prefix: prefix + mark, suffix: suffix)
+  }
+
   /// The mark in the names of files that are locked while they are written.
   private static let lockedMark = "output-"
 
@@ -150,11 +153,7 @@ extension AtomicFile {
 
   /// Whether a name is that of a temporary file that is locked while it is written.
   private static func isLockable(_ name: ByteString) -> Bool {
-    guard let text = name.utf8, text.hasPrefix(prefix + lockedMark), isTemporary(name) else {
-      return false
-    }
-    let random = text.dropFirst((prefix + lockedMark).count).dropLast(suffix.count)
-    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
+    temporaryNames(lockedMark).matches(name)
   }
 
   /// Whether a status is that of a file with one name that this user owns.
