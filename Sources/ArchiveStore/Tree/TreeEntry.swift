@@ -254,6 +254,11 @@ extension Attribute {
   public static let hostLabel: ByteString = "security.selinux"
 }
 
+extension TreeEntry {
+  /// Whether the entry is a directory.
+  public var isDirectory: Bool { if case .directory = node { true } else { false } }
+}
+
 extension Node {
   /// The file kind of the node.
   public var kind: FileKind {

@@ -1,4 +1,5 @@
 internal import Codecs
+internal import SystemIO
 
 /// The boot of the machine in which a state was written (docs/state-file.md, "Restarts"). After a
 /// crash of the machine, times that were recorded in an earlier boot may hide a write.
@@ -11,10 +12,10 @@ struct Boot: Sendable {
 
   init(word: UInt64) { self.word = word }
 
-  /// Creates a value from `Host.bootID`. A text that is not a UUID is unknown: if the kernel's file
-  /// is missing or replaced, two boots may have the same text.
+  /// Creates a value from `Host.bootID`. A text that is not a UUID, or one of zeros, is unknown: if
+  /// the kernel's file is missing or replaced, two boots may have the same text.
   init(_ id: String?) {
-    guard let id, Self.isUUID(id.utf8) else {
+    guard let id, ByteString(id).isUUID, id.contains(where: { $0 != "0" && $0 != "-" }) else {
       self = .unknown
       return
     }
@@ -23,13 +24,4 @@ struct Boot: Sendable {
 
   /// Whether the machine was not restarted between the two; false if either is unknown.
   func isSame(as other: Boot) -> Bool { word != 0 && word == other.word }
-
-  private static func isUUID(_ text: String.UTF8View) -> Bool {
-    let digits = text.filter { $0 != UInt8(ascii: "0") && $0 != UInt8(ascii: "-") }
-    return text.count == 36 && !digits.isEmpty
-      && text.enumerated().allSatisfy { index, byte in
-        [8, 13, 18, 23].contains(index)
-          ? byte == UInt8(ascii: "-") : Character(Unicode.Scalar(byte)).isHexDigit
-      }
-  }
 }

@@ -22,12 +22,7 @@ package struct AndroidPackage: Sendable {
   ///   also if the rules that the manifest names are missing or refused by Android;
   ///   `limitExceeded`.
   package init(_ file: ArchiveFile) throws(InterchangeError) {
-    guard file.size != nil else {
-      throw InterchangeError(
-        .unsupported, Self.action, subject: file.name,
-        reason: "a package has to be read twice, and this is a stream",
-        hint: "write it to a file first")
-    }
+    try file.requireRereadable(to: Self.action)
     let found = try Self.members([Self.manifest, Self.table], of: file)
     guard let text = found[Self.manifest] else {
       throw InterchangeError(

@@ -35,12 +35,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
   ///
   /// - Throws: `unknownFormat` if it is not a zip archive or names no app; `damaged`.
   package init(_ file: ArchiveFile) throws(InterchangeError) {
-    guard file.size != nil else {
-      throw InterchangeError(
-        .unsupported, Self.action, subject: file.name,
-        reason: "a package has to be read twice, and this is a stream",
-        hint: "write it to a file first")
-    }
+    try file.requireRereadable(to: Self.action)
     guard let found = try Self.identity(in: file) else {
       throw InterchangeError(
         .unknownFormat, Self.action, subject: file.name,

@@ -62,6 +62,15 @@ package final class ArchiveFile {
     size = nil
     modified = nil
   }
+
+  /// Refuses a stream, for an action that reads a package twice.
+  func requireRereadable(to action: String) throws(InterchangeError) {
+    if size != nil { return }
+    throw InterchangeError(
+      .unsupported, action, subject: name,
+      reason: "a package has to be read twice, and this is a stream",
+      hint: "write it to a file first")
+  }
 }
 
 extension ArchiveFile: NamedArchiveInput {

@@ -37,7 +37,7 @@ struct TreeAssembler {
     if let leaf, path.starts(with: leaf) { return false }
     leaf = nil
     guard let name = path.last else {
-      if case .directory = entry.node { levels[0].entry = entry }
+      if entry.isDirectory { levels[0].entry = entry }
       return true
     }
     try close(downTo: commonDepth(with: path.dropLast()))
@@ -45,7 +45,7 @@ struct TreeAssembler {
       let inherits = inheritsMetadata || levels.count >= Self.containerDepth(in: path)
       open(implicit(directory, above: inherits ? entry : nil), directory)
     }
-    if case .directory = entry.node {
+    if entry.isDirectory {
       open(entry, name)
     } else {
       leaf = path

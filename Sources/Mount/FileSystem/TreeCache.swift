@@ -59,7 +59,7 @@ final class TreeCache: Sendable {
     var count: UInt32 = 0
     for number in 0..<(try directory(tree).count) {
       for entry in try page(number, of: tree) {
-        if case .directory = entry.node { count += 1 }
+        if entry.isDirectory { count += 1 }
       }
     }
     let found = count

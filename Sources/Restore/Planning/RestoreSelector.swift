@@ -220,8 +220,6 @@ struct RestoreSelector: ~Copyable {
 }
 
 extension TreeEntry {
-  var isDirectory: Bool { if case .directory = node { true } else { false } }
-
   /// The properties that a policy's conditions examine.
   fileprivate var facts: EntryFacts {
     switch node {

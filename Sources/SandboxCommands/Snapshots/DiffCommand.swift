@@ -165,8 +165,3 @@ extension SnapshotDifference {
     return .object(members)
   }
 }
-
-extension TreeEntry {
-  /// Whether the entry is a directory.
-  var isDirectory: Bool { if case .directory = node { true } else { false } }
-}
