@@ -51,8 +51,7 @@ extension AppChangeCommand {
 
 /// The app argument of the commands that take no package.
 struct AppArgument: ParsableArguments {
-  @Argument(
-    help: .app("The app"))
+  @Argument(help: .app("The app"))
   var app: ByteString
 
   /// Returns the identifier of the app on a device.

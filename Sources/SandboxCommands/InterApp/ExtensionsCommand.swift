@@ -27,8 +27,7 @@ struct ExtensionsCommand: SandboxCommand {
 
   static var ownOptions: Set<String> { ["app"] }
 
-  @Option(
-    help: .app("List only the extensions of this app"))
+  @Option(help: .app("List only the extensions of this app"))
   var app: ByteString?
 
   @Option(help: ArgumentHelp("List only extensions of this point.", valueName: "id"))

@@ -28,8 +28,7 @@ struct GroupsCommand: SandboxCommand {
 
   static var ownOptions: Set<String> { ["app"] }
 
-  @Option(
-    help: .app("List only the groups of this app"))
+  @Option(help: .app("List only the groups of this app"))
   var app: ByteString?
 
   @OptionGroup var device: DeviceOptions

@@ -12,8 +12,7 @@ struct AppExportOptions: ParsableArguments {
       "The snapshot (default: latest), and the file or directory.", valueName: "snap target"))
   var words: [ByteString] = []
 
-  @Option(
-    help: .app("The app"))
+  @Option(help: .app("The app"))
   var app: ByteString
 
   @Flag(help: "Write the data even if no trusted signer signed the snapshot.")

@@ -47,8 +47,7 @@ extension SnapshotsCommand {
           """)
     }
 
-    @Option(
-      help: .app("List only snapshots with this app"))
+    @Option(help: .app("List only snapshots with this app"))
     var app: String?
 
     @Option(
