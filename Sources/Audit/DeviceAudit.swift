@@ -47,7 +47,7 @@ package enum DeviceAudit {
   /// Returns the reason why the rules about changes are not applied: snapshots of one day do not
   /// show files that change daily.
   private static func reason(fewDays history: ChangeHistory?) -> String {
-    let needed = "it needs snapshots of the device from \(ChangeCheck.minimumIntervals + 1) days"
+    let needed = "snapshots of the device from \(ChangeCheck.minimumIntervals + 1) days are needed"
     guard let intervals = history?.intervals, intervals > 0 else { return needed }
     return "\(needed), but there are only those of \(intervals + 1)"
   }

@@ -138,7 +138,7 @@ struct FileTests {
       #expect(report.skipped.map(\.rule) == [.churn, .flatFile])
       let days = history.map { ", but there are only those of \($0.intervals + 1)" } ?? ""
       #expect(
-        report.skipped.first?.reason == "it needs snapshots of the device from 4 days\(days)")
+        report.skipped.first?.reason == "snapshots of the device from 4 days are needed\(days)")
     }
     let enough = try fixture.audit(history: Self.history(["Library/a"], changed: 3, of: 3))
     #expect(enough.findings.map(\.rule) == [.churn] && enough.skipped.isEmpty)

@@ -148,7 +148,7 @@ struct AuditCommandTests {
     #expect(Set(skipped.keys) == ["churn", "flat-file"])
     #expect(
       skipped.values.allSatisfy {
-        $0.hasPrefix("it needs snapshots of the device from 4 days")
+        $0.hasPrefix("snapshots of the device from 4 days are needed")
       })
     // Without a repository, nothing is reported.
     let (_, other) = try Self.findings(cli)
@@ -214,11 +214,15 @@ struct AuditCommandTests {
     #expect(set.code == 0)
     #expect(
       set.output
-        == "apps/org.example.notebook/data/Documents/Drafts: changed: excluded-from-backup\n")
+        == "apps/org.example.notebook/data/Documents/Drafts: marked as excluded-from-backup\n")
     #expect(set.errors.contains("it is user data, which no backup will contain"))
     #expect(try stored(path).allSatisfy { $0 == "left-out" })
     #expect(
       try cli.succeed("exclude \(path) --root device --quiet").isEmpty)
+    #expect(
+      try cli.succeed("include \(path) --root device --dry-run")
+        == "apps/org.example.notebook/data/Documents/Drafts: would remove the mark "
+        + "excluded-from-backup\n")
     let answer = try cli.json("include \(path) --root device --json")
     #expect(answer["marks"] as? [String] == ["excluded-from-backup"])
     #expect(answer["stored"] as? Bool == true)
@@ -245,7 +249,7 @@ struct AuditCommandTests {
     let outcome = try cli.run(
       "exclude notebook/Documents/none notebook/Documents/Drafts --root device")
     #expect(outcome.code == 3 && outcome.errors.contains("Documents/none"))
-    #expect(outcome.output.contains("Drafts: changed"))
+    #expect(outcome.output.contains("Drafts: marked as"))
   }
 
   /// A mark for one destination does not affect backups to other destinations.

@@ -221,6 +221,8 @@ struct DatabaseCommandTests {
     #expect(!outcome.output.contains("in use"), "\(outcome.output)")
     let shown = try cli.runAsNobody("snapshots show latest --json --repo repo").output
     #expect(shown.contains("as-it-stood"))
+    let text = try cli.runAsNobody("snapshots show latest --repo repo").output
+    #expect(text.contains("db: perhaps inconsistent, in use while it"), "\(text)")
     let restored = try cli.runAsNobody("restore latest:folders/tree --to back --repo repo")
     #expect(restored.errors.contains("warning: db: it was in use during the backup, or its log"))
     #expect(try cli.directory.read("back/db") == cli.directory.read("tree/db"))

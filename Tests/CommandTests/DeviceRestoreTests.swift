@@ -107,6 +107,10 @@ struct DeviceRestoreTests {
     let relinked = (report["relinked"] as? [[String: Any]] ?? []).compactMap { $0.path() }
     #expect(relinked == [data.appending("Documents/Latest.md")])
     #expect((report["foreign_links"] as? [Any])?.isEmpty == false)
+    let text = try fixture.cli.run("restore latest --to-device other --dry-run --repo repo").errors
+    #expect(
+      text.contains("note: link adjusted: \(data)/Documents/Latest.md: it pointed"), "\(text)")
+    #expect(text.contains("note: link not adjusted: \(data)/Library/"), "\(text)")
     // All apps exist with all their containers; the data of an app that was not installed waits.
     let orphan: ByteString = "apps/com.example.podcast/data"
     let names = { (device: String) in try fixture.cli.containers(of: device).map(\.path).sorted() }

@@ -179,6 +179,11 @@ struct InspectTests {
     let changing = try cli.jsonLines("versions \(Self.notes)/Groceries.md --json --repo repo")
     #expect(changing.count == 3)
     #expect(Set(changing.compactMap { $0["content"] as? String }).count == 3)
+    let named = try cli.run("versions latest:\(Self.notes)/Groceries.md --repo repo")
+    #expect(named.code == 1)
+    #expect(
+      named.errors.contains("give the path without a snapshot, '\(Self.notes)/Groceries.md'"),
+      "\(named.errors)")
     let still = try cli.jsonLines("versions \(Self.notes)/Recipes.md --json --repo repo")
     #expect(still.count == 1)
     #expect(still.first?["snapshots"] as? [String] == ids)

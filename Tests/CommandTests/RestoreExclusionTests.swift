@@ -131,7 +131,8 @@ struct RestoreExclusionTests {
   /// Without exclusions, files that are not in the snapshot are deleted.
   @Test func withoutExclusionsOtherFilesAreDeleted() throws {
     let cli = try fixture("")
-    _ = try cli.succeed("\(Self.line) --repo repo")
+    let text = try cli.succeed("\(Self.line) --repo repo")
+    #expect(text.contains("unchanged 13 B in 2 files"), "\(text)")
     #expect(try cli.names(in: "tree") == ["a", "sub"])
   }
 }

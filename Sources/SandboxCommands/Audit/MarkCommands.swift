@@ -42,7 +42,8 @@ struct ExcludeCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let destination = try verdict.destination
-    return try marks.change(paths, console) { operation in
+    let verb = marks.dryRun ? "would be marked as" : "marked as"
+    return try marks.change(paths, verb: verb, console) { operation in
       try operation.exclude(for: destination, force: force, dryRun: marks.dryRun)
     } show: { outcome in
       show(outcome, for: destination, console)
@@ -92,7 +93,8 @@ struct IncludeCommand: SandboxCommand {
   @OptionGroup var marks: MarkOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try marks.change(paths, console) { operation in
+    let verb = marks.dryRun ? "would remove the mark" : "removed the mark"
+    return try marks.change(paths, verb: verb, console) { operation in
       try operation.include(dryRun: marks.dryRun)
     } show: { outcome in
       if marks.output.quiet { return }
@@ -141,8 +143,10 @@ struct MarkOptions: ParsableArguments {
   @OptionGroup var output: OutputOptions
 
   /// Changes the marks of entries one after another. A failure does not stop the others.
+  ///
+  /// - Parameter verb: the words before the names of the changed marks.
   func change(
-    _ paths: [ByteString], _ console: Console,
+    _ paths: [ByteString], verb: String, _ console: Console,
     by change: (MarkOperation) throws -> MarkOperation.Outcome,
     show: (MarkOperation.Outcome) -> Void
   ) throws -> ExitStatus {
@@ -157,7 +161,7 @@ struct MarkOptions: ParsableArguments {
     for operation in operations {
       do {
         let outcome = try change(operation)
-        try write(outcome, console)
+        try write(outcome, verb: verb, console)
         show(outcome)
       } catch let error as OperationError where operations.count > 1 {
         failures += 1
@@ -167,7 +171,9 @@ struct MarkOptions: ParsableArguments {
     return failures == 0 ? .done : failures == operations.count ? .failed : .doneInPart
   }
 
-  private func write(_ outcome: MarkOperation.Outcome, _ console: Console) throws {
+  private func write(
+    _ outcome: MarkOperation.Outcome, verb: String, _ console: Console
+  ) throws {
     if output.json {
       return try console.result(
         .object(
@@ -181,9 +187,8 @@ struct MarkOptions: ParsableArguments {
           ]))
     }
     if output.quiet { return }
-    let verb = dryRun ? "would change" : "changed"
     let marks = outcome.changed.joined(separator: ", ")
-    let text = outcome.changed.isEmpty ? "nothing to change" : "\(verb): \(marks)"
+    let text = outcome.changed.isEmpty ? "nothing to change" : "\(verb) \(marks)"
     try console.result("\(outcome.path): \(text)")
   }
 }

@@ -46,6 +46,10 @@ extension ForgetCommand {
           "only the removed snapshots need \(Sizes.count(freed.blobs, "blob")): "
             + "\(Sizes.text(freed.bytes)), stored in \(Sizes.text(freed.stored))")
       }
+      if removed > 0, !prune, !dryRun {
+        console.note(
+          "'sandboxctl prune\(console.repositorySuffix)' removes the data that only they needed")
+      }
     }
   }
 }

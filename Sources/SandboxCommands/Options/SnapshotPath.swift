@@ -6,7 +6,7 @@ internal import SystemIO
 struct SnapshotPath {
   let name: SnapshotName
   /// The part after the colon.
-  private let path: ByteString
+  let path: ByteString
 
   /// The description of SNAP and PATH in help texts.
   static let help = """

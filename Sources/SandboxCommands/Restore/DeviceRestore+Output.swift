@@ -38,7 +38,7 @@ extension RestoreCommand {
       console.warn(ofTooMuch: needs)
       try console.result("would restore \(plan.total(\.creates).text)")
       try plan.total(\.replaces).show("would replace", console)
-      try plan.total(\.leaves).show("would leave", console)
+      try plan.total(\.leaves).show("would leave unchanged", console)
       try plan.total(\.deletes).show("would delete", console)
       try showInstalls(console)
     }
@@ -61,7 +61,7 @@ extension RestoreCommand {
       try console.result(
         "restored \(report.total(\.restored).text) from snapshot \(id) to "
           + "\(plan.request.device.root) in \(Times.duration(report.seconds))")
-      try report.total(\.left).show("left", console)
+      try report.total(\.left).show("unchanged", console)
       try report.total(\.deleted).show("deleted", console)
       if let trash = report.trash {
         try console.result(
@@ -103,8 +103,9 @@ extension RestoreCommand {
       console.remarks(spared, as: .note("not deleted: "), all: listsAll, text: realPaths.text)
       console.remarks(plan.left, as: .note("skipped: "), all: listsAll)
       console.note(leftGroups: plan.leftGroups, all: listsAll, option: groupOption)
-      console.remarks(plan.remarks(\.relinked), as: .note(""), all: listsAll)
-      console.remarks(plan.remarks(\.foreignLinks), as: .note(""), all: listsAll) {
+      console.remarks(plan.remarks(\.relinked), as: .note("link adjusted: "), all: listsAll)
+      console.remarks(plan.remarks(\.foreignLinks), as: .note("link not adjusted: "), all: listsAll)
+      {
         "\($0.path): \($0.remark), outside the snapshot's containers"
       }
       console.note(excludedData: plan.excludedData)

@@ -259,7 +259,7 @@ extension RestorePlan {
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
     try replaces.show("would replace", console)
-    try leaves.show("would leave", console)
+    try leaves.show("would leave unchanged", console)
     try deletes.show("would delete", console)
   }
 }
@@ -280,7 +280,7 @@ extension RestoreReport {
     try console.result(
       "restored \(restored.text) from snapshot \(id) to \(plan.request.target) "
         + "in \(Times.duration(seconds))")
-    try left.show("left", console)
+    try left.show("unchanged", console)
     try deleted.show("deleted", console)
     try console.show(setAside: setAside, all: listsAll)
     console.note(excludedData: plan.excludedData)

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import Backup
 internal import Codecs
 internal import SnapshotQueries
 internal import SystemIO
@@ -79,7 +80,7 @@ extension SnapshotsCommand.Show {
         + section("not in the snapshot: could not be read", notes(snapshot.unreadable))
         + section("warnings", notes(snapshot.warnings))
         + section("mounts not entered", list(snapshot.mounts, line: \.description))
-        + section("databases", list(snapshot.databases) { "\($0.path): \($0.how.shown)" })
+        + section("databases", list(snapshot.databases) { "\($0.path): \($0.text.shown)" })
     }
 
     private func section(_ title: String, _ lines: [String]) -> [String] {

@@ -84,10 +84,13 @@ struct VersionsCommand: SandboxCommand {
   }
 
   private static func notFound(_ path: ByteString) -> OperationError {
-    OperationError(
+    var hint = "'sandboxctl find' searches all snapshots for a name or a pattern"
+    if let named = try? SnapshotPath(path), named.hasPath {
+      hint = "all snapshots are searched: give the path without a snapshot, '\(named.path)'"
+    }
+    return OperationError(
       .notFound, code: .pathNotInSnapshot, "find", subject: path,
-      reason: "no snapshot has it",
-      hint: "'sandboxctl find' searches all snapshots for a name or a pattern")
+      reason: "no snapshot has it", hint: hint)
   }
 
   /// Returns a table with a row for each version; in a repository with several devices, for each
