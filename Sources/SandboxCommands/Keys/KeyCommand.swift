@@ -73,6 +73,7 @@ extension KeyCommand {
           table.add([entry.name, Times.text(entry.modified), Sizes.text(entry.size)])
         }
         try console.result(table)
+        if !signers.isEmpty { try console.result("") }
       }
       try show(signers, console)
       return .done

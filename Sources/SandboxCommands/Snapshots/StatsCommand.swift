@@ -161,15 +161,12 @@ extension SnapshotStatistics {
   /// Returns files and bytes by owner and class, the largest of an owner first, and the total; of
   /// many rows the largest.
   func lines(listsAll: Bool) -> [String] {
-    var table = Table([("", .left), ("class", .left), ("files", .right), ("size", .right)])
+    var table = Table([("path", .left), ("class", .left), ("files", .right), ("size", .right)])
     let excerpt = ListExcerpt(rows, all: listsAll, size: \.bytes)
-    var last: ByteString?
     for row in excerpt.shown {
       table.add([
-        row.owner == last ? "" : row.owner.description, row.dataClass, Sizes.count(row.files),
-        Sizes.text(row.bytes),
+        row.owner.description, row.dataClass, Sizes.count(row.files), Sizes.text(row.bytes),
       ])
-      last = row.owner
     }
     table.add([
       "total", "", Sizes.count(rows.reduce(0) { $0 + $1.files }),
@@ -242,13 +239,11 @@ extension RepositoryGrowth {
   }
 
   private func partLines(listsAll: Bool) -> [String] {
-    var table = Table([("", .left), ("class", .left), ("added", .right), ("stored", .right)])
+    var table = Table([("path", .left), ("class", .left), ("added", .right), ("stored", .right)])
     let excerpt = ListExcerpt(parts, all: listsAll, size: \.amount.stored)
-    var last: ByteString?
     for part in excerpt.shown {
       let owner = part.owner.isEmpty ? "." : part.owner.description
-      table.add([part.owner == last ? "" : owner, part.dataClass.shown] + part.amount.cells)
-      last = part.owner
+      table.add([owner, part.dataClass.shown] + part.amount.cells)
     }
     table.add(["total", ""] + total.cells)
     var lines = table.lines
