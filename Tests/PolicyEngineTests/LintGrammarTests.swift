@@ -26,7 +26,7 @@ struct LintGrammarTests {
   }
 
   @Test func missingKeysAreReported() {
-    expectIssue("¶policy: x\n", .key, problem: "has no 'schema'", expected: "a number from 1 to 1")
+    expectIssue("¶policy: x\n", .key, problem: "has no 'schema'", expected: "schema: 1")
     expectIssue(
       "¶schema: 1\nrules: []\n", .key, problem: "none of 'policy', 'overlay'",
       expected: "one of them")
@@ -86,7 +86,7 @@ struct LintGrammarTests {
       policy("{id: ¶'a b', match: '**', class: cache}"), .value, problem: "'id' is 'a b'",
       expected: "letters, digits")
     expectIssue(
-      "policy: x\nschema: ¶2\n", .value, problem: "'schema' is '2'", expected: "from 1 to 1")
+      "policy: x\nschema: ¶2\n", .value, problem: "'schema' is '2'", expected: "1")
     expectIssue(
       "policy: x\nschema: 1\nlayout: ¶ios\n", .value, problem: "'layout' is 'ios'",
       expected: "coresimulator, flatpak, macos, snap, android, systemd, xdg, folder")

@@ -303,6 +303,7 @@ extension Shape {
     case .identifier: "a name of letters, digits, '.', '-' and '_'"
     case .pattern: "a pattern"
     case .bool: "true or false"
+    case .integer(let range) where range.count == 1: "\(range.lowerBound)"
     case .integer(let range): "a number from \(range.lowerBound) to \(range.upperBound)"
     case .size: "a size such as 512MiB"
     case .duration: "a duration such as 30d, 12h, 15m or 45s"

@@ -109,7 +109,7 @@ extension AppChangeRun {
         try console.list(ListExcerpt(container.links, all: listsAll), after: "  ") {
           "link  \($0.path): \($0.before) -> \($0.after)"
         }
-        console.remarks(container.foreignLinks, as: .note(""), all: listsAll) {
+        console.remarks(container.foreignLinks, as: .note("link not adjusted: "), all: listsAll) {
           "\($0.path): \($0.remark), outside the moved containers"
         }
       }

@@ -73,8 +73,15 @@ struct FindCommand: SandboxCommand {
         console.warning("damaged: \(subject)\(snapshots.map(\.id).shortNames): \(error.reason)")
       }
     }
-    if found == 0, !output.json, !output.quiet { console.note("no matches") }
+    if found == 0, !output.json, !output.quiet { console.note(noMatches) }
     return damaged == 0 ? skipped : .damaged
+  }
+
+  /// The note that nothing matches. A part of a name is a frequent mistake.
+  private var noMatches: String {
+    let special = Array("*?[{\\/".utf8)
+    if pattern.bytes.contains(where: special.contains) { return "no matches" }
+    return "no matches: a pattern matches whole names; '*\(pattern)*' finds names that contain it"
   }
 
   private func parsedPattern() throws -> Pattern {
