@@ -111,6 +111,9 @@ struct DeviceRestoreTests {
     #expect(
       text.contains("note: link adjusted: \(data)/Documents/Latest.md: it pointed"), "\(text)")
     #expect(text.contains("note: link not adjusted: \(data)/Library/"), "\(text)")
+    let id = try #require(fixture.cli.snapshots().first)
+    let unknown = try fixture.cli.run("restore \(id) --app nobody --to back --repo repo")
+    #expect(unknown.errors.contains("hint: the snapshot's apps are 'com."), "\(unknown.errors)")
     // All apps exist with all their containers; the data of an app that was not installed waits.
     let orphan: ByteString = "apps/com.example.podcast/data"
     let names = { (device: String) in try fixture.cli.containers(of: device).map(\.path).sorted() }

@@ -11,6 +11,11 @@ extension Repository {
   package static func requireEmpty(_ storage: any Storage) throws(StoreError) {
     let names = try storage.list(.root)
     if names.isEmpty { return }
+    if names.contains(RepositoryLayout.settings.name) {
+      throw StoreError(
+        .notEmpty, "create a repository in", subject: storage.location,
+        reason: "a repository exists there", hint: "use it, or choose a new or empty directory")
+    }
     let isUnfinished = (try? isUnfinished(storage, names)) ?? false
     throw StoreError(
       .notEmpty, "create a repository in", subject: storage.location,

@@ -148,7 +148,7 @@ extension SnapshotPaths {
     if SnapshotPath.containerRoots.contains(first) { return ByteString(joining: parts) }
     let app: AppRecord
     do {
-      app = try self.app(first)
+      app = try self.app(first, isInPath: true)
     } catch {
       let paths = [try? Host.realPath(path), path.absolute].compactMap { $0 }
       if let logical = paths.lazy.compactMap(inContainer).first { return logical }
@@ -182,18 +182,19 @@ extension SnapshotPaths {
 
   /// Returns the app with a name: its identifier, or, in any case, the last part of that or its
   /// display name, if only one app matches.
-  func app(_ name: ByteString) throws -> AppRecord {
+  ///
+  /// - Parameter isInPath: whether the name is the beginning of a path, and not an option's value.
+  func app(_ name: ByteString, isInPath: Bool = false) throws -> AppRecord {
     if let app = apps.first(where: { ByteString($0.identifier) == name }) { return app }
     let found = apps.filter { app in name.utf8.map(app.isCalled) ?? false }
     guard let app = found.first else {
-      let hint =
-        apps.isEmpty
-        ? "logical paths begin with 'apps', 'groups' or 'folders'"
-        : "logical paths begin with 'apps', 'groups' or 'folders'; the snapshot's apps are "
-          + Self.listed(apps.map(\.identifier))
+      let hints = [
+        isInPath ? "logical paths begin with 'apps', 'groups' or 'folders'" : nil,
+        apps.isEmpty ? nil : "the snapshot's apps are " + Self.listed(apps.map(\.identifier)),
+      ].compactMap(\.self)
       throw OperationError(
         .notFound, code: .noApp, "find", subject: name, reason: "the snapshot has no such app",
-        hint: hint)
+        hint: hints.isEmpty ? nil : hints.joined(separator: "; "))
     }
     guard found.count == 1 else {
       throw OperationError(
