@@ -28,9 +28,17 @@ final class AppExchange {
   var remarks: [PathRemark] = []
   /// The staged data restored from a snapshot.
   var parts: [StagedPart] = []
-  private var trashes: [ByteString: TrashDirectory] = [:]
+  private var trashes: [TrashPlace: TrashDirectory] = [:]
   /// The ID of the snapshot that was made first; the trash records it.
   var saved: String?
+
+  /// A logical path and the directory whose entries move to the trash below it. Containers below
+  /// one logical path, such as a bundle and its app's data, can be on different volumes, each with
+  /// a trash of its own.
+  private struct TrashPlace: Hashable {
+    let logical: ByteString
+    let directory: ByteString
+  }
 
   init(_ plan: AppChangePlan, _ journal: OperationJournal) {
     self.plan = plan
@@ -95,11 +103,12 @@ final class AppExchange {
   func trashDirectory(
     for logical: ByteString, from area: StagedExchange.StagingArea
   ) throws(SystemError) -> (number: Int, directory: TrashDirectory) {
-    if let known = trashes[logical] { return (root(known.path, inode: nil), known) }
+    let place = TrashPlace(logical: logical, directory: area.directory.path)
+    if let known = trashes[place] { return (root(known.path, inode: nil), known) }
     let trash = try TrashDirectory(
       of: journal.record, saved: saved, for: logical, in: area.directory,
       probing: area.staging.tree, root: plan.device.root)
-    trashes[logical] = trash
+    trashes[place] = trash
     return (root(trash.path, inode: nil), trash)
   }
 

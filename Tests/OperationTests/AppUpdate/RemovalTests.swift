@@ -2,6 +2,7 @@ import AppUpdate
 import ArchiveStore
 import DeviceDiscovery
 import DeviceScan
+import DeviceTransaction
 import Foundation
 import PolicyEngine
 import Restore
@@ -85,6 +86,30 @@ import Testing
         == "draft")
     let again = try fixture.plan(.uninstall, nil)
     #expect(again.refusals.map(\.code) == [.notInstalled])
+  }
+
+  /// Each removed container is kept in the trash of its own volume: a bundle and the data of its
+  /// app have one logical parent, and can be on two volumes, as on a device.
+  @Test func uninstallRemovesContainersOnTwoVolumes() throws {
+    guard try Mount.isPermitted() else { return }
+    let fixture = try UpdateFixture()
+    let containers = fixture.root.appending("Containers")
+    let above = try Directory.open(path: containers)
+    try above.rename("Data", to: "Data-before", in: above)
+    let mount = try Mount(on: above, at: containers, "Data")
+    defer { withExtendedLifetime(mount) {} }
+    try fixture.base.copy("phone/Containers/Data-before/.", to: "phone/Containers/Data")
+    try above.removeTree("Data-before")
+    let report = try run(fixture, .uninstall)
+    #expect(report.isComplete && report.saved != nil)
+    #expect(try fixture.device().containers.isEmpty)
+    #expect(
+      try fixture.trash()["apps/org.example.one/bundle/Example.app/Example"] == "old program")
+    let operation = ByteString(try #require(report.trash))
+    let trash = fixture.data.appending(".sandboxctl/trash").appending(operation)
+    let data = trash.appending("apps/org.example.one/data")
+    #expect(try fixture.base.text(data.appending("Documents/thesis.txt")) == "a thesis")
+    #expect(try Trash(of: fixture.device()).listed().items.map(\.id) == [operation])
   }
 
   /// The data of an offloaded app is removed, too; its extension is recognized by its name.
