@@ -130,6 +130,34 @@ struct InboxConditionTests {
 
   // MARK: - The inbox
 
+  /// A list without files says that the inboxes are empty only if all of them could be read.
+  @Test func anInboxThatCannotBeReadIsNotCalledEmpty() throws {
+    let cli = try sample()
+    let documents = try Directory.open(path: documents(of: Self.notebook, cli))
+    try documents.removeTree("Inbox")
+    #expect(try cli.succeed("interapp inbox list --root device") == "the inboxes are empty\n")
+    try documents.create("Inbox").close()
+    for (command, text) in [
+      ("interapp inbox list --root device", "no files in the inboxes that can be read\n"),
+      ("interapp inbox check --root device", "no files in the inboxes that can be read\n"),
+      (Self.clean + " --dry-run", "nothing is old enough in the inboxes that can be read\n"),
+    ] {
+      let outcome = try cli.run(command)
+      #expect(outcome.code == 3 && outcome.output == text, "\(command): \(outcome.output)")
+    }
+  }
+
+  @Test func aDryRunOfAClaimChangesNothing() throws {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
+    let plan = try cli.succeed(
+      "interapp inbox claim Itinerary.pdf --app notebook --root device --dry-run")
+    #expect(plan.contains("would be moved to apps/\(Self.notebook)/data/Documents/Itinerary.pdf"))
+    // Not even the directory with the locks is created.
+    #expect(try TreeRecord.all(in: cli.directory, "device") == before)
+  }
+
   @Test(arguments: [true, false]) func anInboxThatCannotBeUsedStopsNoOther(_ isLink: Bool) throws {
     let cli = try sample()
     _ = try cli.succeed("interapp deliver photo.png --to darkroom --root device")

@@ -165,8 +165,7 @@ extension AppExchange {
         plan.request.change.verb, subject: plan.request.app,
         reason: "its saved container "
           + "'\(from)' is on a different volume than '\(to)'",
-        hint: "move it to the volume of '\(to)' and replace it with a link, or restore it again"
-      )
+        hint: "move it away, and restore its data after the installation")
     }
     add(
       JournalStep(

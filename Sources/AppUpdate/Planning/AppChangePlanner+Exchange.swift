@@ -187,11 +187,12 @@ extension AppChangePlanner {
   private func planMissing(_ plan: inout AppChangePlan) {
     guard let package = request.package else { return }
     let app = LogicalName(request.app.bytes)
-    plan.containers += missing(.data(app), package, isMade: device.layout == .coreSimulator)
-    for item in package.extensions {
-      plan.containers += missing(
-        .extension(LogicalName(item.identifier.bytes), of: app), package, isMade: false)
+    let extensions = package.extensions.map {
+      LogicalContainer.extension(LogicalName($0.identifier.bytes), of: app)
     }
+    refuseUnreadable([.data(app)] + extensions, &plan)
+    plan.containers += missing(.data(app), package, isMade: device.layout == .coreSimulator)
+    for item in extensions { plan.containers += missing(item, package, isMade: false) }
     guard device.layout == .coreSimulator else { return }
     for group in package.groups where group.isKnown {
       plan.containers += missing(.group(LogicalName(group.group.bytes)), package, isMade: true)

@@ -135,8 +135,11 @@ extension AppChangePlanner {
           + "older files)")
     }
     let blocked = plan.restore.map { $0.damaged + $0.remarks(\.blocked) } ?? []
+    let hint = "'--data before' moves what is there to the trash, '--data now' keeps all data"
     for remark in blocked {
-      plan.refuse(.location, "'\(remark.path)' cannot be restored: \(remark.remark)")
+      plan.refuse(
+        .location, "'\(remark.path)' cannot be restored: \(remark.remark)",
+        hint: request.data == .merge ? hint : nil)
     }
   }
 }

@@ -3,6 +3,7 @@ internal import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import DeviceScan
+internal import DeviceTransaction
 internal import PolicyEngine
 package import SandboxModel
 package import SystemIO
@@ -86,6 +87,26 @@ struct AppChangePlanner {
         }
       guard let reason else { continue }
       plan.refuse(.location, "'\(planned.path)' cannot be moved: \(reason)")
+    }
+  }
+}
+
+// MARK: - Saved containers
+
+extension AppChangePlanner {
+  /// Refuses to create a container in place of a saved one that exists and cannot be opened: the
+  /// app would begin with an empty container, and a later installation would not attach the other.
+  func refuseUnreadable(_ saved: [LogicalContainer], _ plan: inout AppChangePlan) {
+    for container in saved where device.container(container) == nil {
+      let harbor = SafeHarbor.path(for: container.prefix, root: device.root)
+      do throws(SystemError) {
+        _ = try Directory.open(resolved: harbor)
+      } catch {
+        if error.isMissing { continue }
+        plan.refuse(
+          .location, "its saved container '\(harbor)' cannot be opened: \(error.reason)",
+          hint: "make it readable; or move it away, and restore its data after the installation")
+      }
     }
   }
 }

@@ -22,14 +22,15 @@ extension Inbox {
   }
 
   /// Moves files from the inbox to `Documents`, under free names, and makes them writable for their
-  /// owner.
+  /// owner. A dry run needs no lock, and so no permission to write on the device.
   ///
   /// - Throws: `OperationError` if a name does not belong to a regular file or a package in the
   ///   inbox, or if the app is running. Then nothing is moved.
   package func claim(_ wanted: [ByteString], dryRun: Bool = false) throws(OperationError) -> [Move]
   {
     try requireIdle("claim files of")
-    var locked = try Locked(self)
+    var locked: Locked?
+    if !dryRun { locked = try Locked(self) }
     let inbox = try require(wanted)
     var moves: [Move] = []
     do throws(SystemError) {
@@ -40,23 +41,27 @@ extension Inbox {
         let status = try inbox.status(name)
         let size = try size(of: name, status, in: inbox)
         let target = free.take(name)
-        if !dryRun {
-          try inbox.add(name, to: documents, as: target)
-          try Self.permitWriting(target, status.kind, in: documents)
-          locked.notes[name] = nil
-        }
         let path = container.logicalPrefix.appending(Self.documents).appending(target)
-        moves.append(Move(name: name, target: path, size: size))
+        let move = Move(name: name, target: path, size: size)
+        if dryRun {
+          moves.append(move)
+          continue
+        }
+        try inbox.add(name, to: documents, as: target)
+        // The file has moved, also if its mode cannot be set.
+        moves.append(move)
+        locked?.notes[name] = nil
+        try Self.permitWriting(target, status.kind, in: documents)
       }
       if dryRun { return moves }
       try documents.sync()
       try inbox.sync()
-      try locked.write()
+      try locked?.write()
       return moves
     } catch {
       if dryRun || moves.isEmpty { throw OperationError(error) }
       // Files moved before the error are no longer in the inbox, so the error names them.
-      try? locked.write()
+      try? locked?.write()
       let names = moves.map { "'\($0.name)'" }.joined(separator: ", ")
       throw OperationError(
         .failed, code: error.code, "claim all files of", subject: path(), reason: error.reason,

@@ -9,8 +9,13 @@ struct InboxFilesText {
   private let files: [(inbox: Inbox, file: InboxFile)]
   private let options: OutputOptions
   private let listsAll: Bool
+  /// Whether all inboxes could be read.
+  private let isComplete: Bool
 
-  init(_ files: [(Inbox, InboxFile)], _ options: OutputOptions, listsAll: Bool) {
+  init(
+    _ files: [(Inbox, InboxFile)], _ options: OutputOptions, listsAll: Bool, isComplete: Bool
+  ) {
+    self.isComplete = isComplete
     self.files = files.map { (inbox: $0.0, file: $0.1) }
     self.options = options
     self.listsAll = listsAll
@@ -23,8 +28,9 @@ struct InboxFilesText {
       return
     }
     if files.isEmpty {
-      if !options.quiet { try console.result("the inboxes are empty") }
-      return
+      if options.quiet { return }
+      return try console.result(
+        isComplete ? "the inboxes are empty" : "no files in the inboxes that can be read")
     }
     var table = Table([("state", .left), ("size", .right), ("delivered", .left), ("path", .left)])
     let excerpt = ListExcerpt(files, all: listsAll)

@@ -102,7 +102,9 @@ extension InboxCommand {
       let (found, status) = try inbox.each(console) { inbox in
         try inbox.files().filter { $0.state != .removed }.map { (inbox, $0) }
       }
-      try InboxFilesText(Array(found.joined()), inbox.output, listsAll: list.all).write(console)
+      try InboxFilesText(
+        Array(found.joined()), inbox.output, listsAll: list.all, isComplete: status == .done
+      ).write(console)
       return status
     }
   }
@@ -133,7 +135,9 @@ extension InboxCommand {
         try inbox.files().map { (inbox, $0) }
       }
       let files = Array(found.joined())
-      try InboxFilesText(files, inbox.output, listsAll: list.all).write(console)
+      try InboxFilesText(
+        files, inbox.output, listsAll: list.all, isComplete: status == .done
+      ).write(console)
       return files.contains { $0.1.state.isViolation } ? .goalNotMet : status
     }
   }
@@ -230,7 +234,10 @@ extension InboxCommand {
         }
       }
       if found.isEmpty {
-        if !inbox.output.json, !inbox.output.quiet { try console.result("nothing is old enough") }
+        if !inbox.output.json, !inbox.output.quiet {
+          let place = status == .done ? "" : " in the inboxes that can be read"
+          try console.result("nothing is old enough\(place)")
+        }
         return status
       }
       if dryRun { return status }

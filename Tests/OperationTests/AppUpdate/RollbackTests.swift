@@ -110,6 +110,21 @@ import Testing
     }
   }
 
+  /// A merge cannot keep a file and restore the directory that it replaced: the refusal names the
+  /// other choices.
+  @Test func aMergeOfAFileAndADirectoryIsRefused() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, Self.package)
+    try Directory.open(path: fixture.dataDirectory().appending("Documents")).removeTree("deep")
+    try fixture.write("now a file", "Documents/deep")
+    let plan = try fixture.rollbackPlan { $0.data = .merge }
+    let refusal = try #require(plan.refusals.first)
+    #expect(plan.refusals.count == 1 && refusal.code == .location)
+    #expect(refusal.reason.contains("apps/org.example.one/data/Documents/deep"), "\(refusal)")
+    #expect(refusal.hint?.contains("--data before") == true)
+    #expect(try fixture.rollbackPlan { $0.data = .before }.refusals.isEmpty)
+  }
+
   /// A file with the same size, time and mode but other bytes is not unchanged: the old bytes are
   /// restored, even if the app or another program has set the times.
   @Test func aFileIsOnlyUnchangedIfItsBytesAre() throws {

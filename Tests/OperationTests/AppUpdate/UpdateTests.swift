@@ -264,6 +264,22 @@ import Testing
     #expect(try home.directory("Documents").names() == ["thesis"])
   }
 
+  /// No empty container is created in place of a saved one that cannot be opened: it would never
+  /// be attached.
+  @Test func savedDataThatCannotBeOpenedRefusesAnInstallation() throws {
+    let fixture = try UpdateFixture(isInstalled: false)
+    try fixture.put("waited", "elsewhere/Documents/thesis")
+    let saved = try Directory.make(
+      path: fixture.root.appending(".sandboxctl/safe-harbor/apps/org.example.one"))
+    try saved.createLink("data", to: fixture.base.directory.path("elsewhere"))
+    let plan = try fixture.plan(.install, MemoryPackage())
+    #expect(plan.refusals.map(\.code) == [.location])
+    let reason = try #require(plan.refusals.first?.reason)
+    #expect(reason.contains("safe-harbor/apps/org.example.one/data' cannot be opened"), "\(reason)")
+    try saved.remove("data")
+    #expect(try fixture.plan(.install, MemoryPackage()).refusals.isEmpty)
+  }
+
   /// Data in the safe harbor for an existing container stays there, which is reported.
   @Test func dataInTheSafeHarborStaysBesideExistingData() throws {
     let fixture = try UpdateFixture()
