@@ -147,6 +147,39 @@ struct InboxConditionTests {
     }
   }
 
+  /// The trash of an app's data on another volume is in its container, and no file of the inbox.
+  @Test func theTrashOnAnotherVolumeIsNoDeliveredFile() throws {
+    guard try Mount.isPermitted() else { return }
+    let cli = try sample()
+    let data = try documents(of: Self.notebook, cli).parent
+    _ = try Program.run("cp", ["-a", "\(data)", "\(cli.directory.path("data"))"])
+    let mount = try Mount(inMemory: "size=16m", on: data)
+    defer { withExtendedLifetime(mount) {} }
+    _ = try Program.run("cp", ["-a", "\(cli.directory.path("data"))/.", "\(data)"])
+    for _ in 0..<2 {
+      _ = try cli.succeed("interapp deliver report.pdf --to notebook --root device")
+      _ = try cli.succeed(Self.clean + " --yes")
+      #expect(try inbox(of: Self.notebook, cli).isEmpty)
+    }
+    #expect(try Directory.open(path: data).statusIfPresent(".sandboxctl")?.kind == .directory)
+  }
+
+  /// Names of this program in an inbox, of the trash and of killed runs, are not delivered files.
+  @Test func ownNamesAreNoDeliveredFiles() throws {
+    let cli = try sample()
+    let place = try documents(of: Self.notebook, cli).appending("Inbox")
+    let probe: ByteString = ".sandboxctl-restore-probe-0123456789abcdef"
+    try Directory.open(path: place).create(probe).close()
+    _ = try Directory.make(path: place.appending(".sandboxctl/trash"))
+    #expect(try cli.succeed("interapp inbox list --root device") == "the inboxes are empty\n")
+    let claim = try cli.run("interapp inbox claim .sandboxctl --app notebook --root device")
+    #expect(claim.code == 1 && claim.errors.contains("there is no such file"), "\(claim.errors)")
+    _ = try cli.succeed("interapp deliver report.pdf --to notebook --root device")
+    #expect(try Set(inbox(of: Self.notebook, cli)) == [".sandboxctl", "report.pdf"])
+    _ = try cli.succeed(Self.clean + " --yes")
+    #expect(try inbox(of: Self.notebook, cli) == [".sandboxctl"])
+  }
+
   @Test func aDryRunOfAClaimChangesNothing() throws {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("sample device")

@@ -47,11 +47,11 @@ extension Inbox {
           moves.append(move)
           continue
         }
+        // A claim that ends between these steps can be repeated: the file is still in the inbox.
+        try Self.permitWriting(name, status.kind, in: inbox)
         try inbox.add(name, to: documents, as: target)
-        // The file has moved, also if its mode cannot be set.
         moves.append(move)
         locked?.notes[name] = nil
-        try Self.permitWriting(target, status.kind, in: documents)
       }
       if dryRun { return moves }
       try documents.sync()
@@ -100,7 +100,8 @@ extension Inbox {
     for name in wanted {
       let status: FileStatus?
       do throws(SystemError) {
-        status = name.nameFault == nil ? try inbox.statusIfPresent(name) : nil
+        let isName = name.nameFault == nil && !OwnNames.has(name)
+        status = isName ? try inbox.statusIfPresent(name) : nil
       } catch { throw OperationError(error) }
       if status?.kind == .file || status?.kind == .directory { continue }
       throw OperationError(
@@ -140,7 +141,7 @@ extension Inbox {
       containers: [container.logicalPrefix])
     do throws(SystemError) {
       let trash = try TrashDirectory(
-        of: record, for: container.logicalPrefix, in: inbox, probing: inbox,
+        of: record, for: container.logicalPrefix, in: placeOfTrash(for: inbox), probing: inbox,
         root: device.root)
       for file in files {
         try trash.preserve(
@@ -151,5 +152,17 @@ extension Inbox {
       try locked.write()
     } catch { throw OperationError(error) }
     return (files.map { Move(toTrash: $0) }, record.id)
+  }
+
+  /// Returns the directory with the trash if the inbox is on another volume than the device's root:
+  /// that of the container, because the app lists its inbox, unless the inbox is on a volume of its
+  /// own.
+  private func placeOfTrash(
+    for inbox: borrowing Directory
+  ) throws(SystemError) -> Directory {
+    if try inbox.status().isMountPoint { return try inbox.duplicate() }
+    let documents = try documents()
+    if try documents.status().isMountPoint { return documents }
+    return try Directory.open(resolved: container.absolutePath)
   }
 }

@@ -177,7 +177,9 @@ extension Inbox {
           notes[note.name] = isThere ? note : nil
           if isThere { try Delivery.settle(note, in: directory) }
         }
-        for name in try directory.names() where AtomicFile.isTemporary(name) {
+        // The remains of killed runs. The directory of the trash stays.
+        for name in try directory.names()
+        where AtomicFile.isTemporary(name) || OwnNames.has(name) && name != OwnNames.directory {
           try directory.removeTree(name)
         }
         if !pending.isEmpty { try write() }

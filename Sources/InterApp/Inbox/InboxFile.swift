@@ -1,4 +1,5 @@
 internal import Codecs
+internal import SandboxModel
 package import SystemIO
 
 /// A file or document package in an inbox, or one that was delivered and is no longer there.
@@ -43,7 +44,8 @@ extension Inbox {
     var files: [InboxFile] = []
     if let directory = try open() {
       do throws(SystemError) {
-        for name in try directory.names() where !AtomicFile.isTemporary(name) {
+        for name in try directory.names()
+        where !AtomicFile.isTemporary(name) && !OwnNames.has(name) {
           guard let status = try directory.statusIfPresent(name) else { continue }
           files.append(
             try file(name, with: status, missing.removeValue(forKey: name), in: directory))
