@@ -7,15 +7,17 @@ import Testing
 
 /// The first scenario for a device.
 struct DraftTests {
-  private func draft(_ paths: [String], _ apps: [String]) -> ScenarioDraft {
+  private func draft(
+    _ paths: [String], links: [ByteString] = [], _ apps: [String]
+  ) -> ScenarioDraft {
     let kept = Verdict(
       .userData, backup: BackupDisposition(.always), update: .preserve, purge: .never,
       restore: .restore)
     return ScenarioDraft(
       root: "/device", layout: .coreSimulator,
-      entries: paths.map {
-        ScenarioEntry(
-          path: ByteString($0), kind: .file, verdicts: Verdicts(keep: kept, platform: kept))
+      entries: (paths.map { (ByteString($0), .file) } + links.map { ($0, .link) }).map {
+        (path: ByteString, kind: ScenarioEntry.Kind) in
+        ScenarioEntry(path: path, kind: kind, verdicts: Verdicts(keep: kept, platform: kept))
       }, apps: apps.compactMap { BundleIdentifier(ByteString($0)) })
   }
 
@@ -49,5 +51,18 @@ struct DraftTests {
     }
     let other = ByteString("apps/com.example.a/data/a-\u{301}/x")
     #expect(!document.expectations.contains { $0.matches(other) })
+  }
+
+  /// The targets of links change, also of those whose names are not UTF-8.
+  @Test func aLinkIsNotExpectedToKeepItsTarget() throws {
+    let data = ByteString("apps/com.example.a/data/Documents")
+    let links = [data.appending("l?nk"), data.appending(ByteString([0x61, 0xFF, 0x2A]))]
+    let document = try document(
+      draft(["apps/com.example.a/data/Documents/x"], links: links, ["com.example.a"]))
+    #expect(document.expectations.count == 3)
+    for expectation in document.expectations {
+      #expect(expectation.matches(data.appending("x")))
+      #expect(!links.contains { expectation.matches($0) })
+    }
   }
 }

@@ -81,10 +81,18 @@ package struct ScenarioDraft: Sendable {
 
   /// Returns a path as a pattern that matches it alone, or nil if it is not UTF-8.
   fileprivate static func pattern(_ path: ByteString) -> String? {
-    // By scalars: a combining character may follow one that has a special meaning.
-    path.utf8?.unicodeScalars.map { scalar in
-      "*?[]{}\\,".unicodeScalars.contains(scalar) ? "\\\(scalar)" : "\(scalar)"
-    }.joined()
+    path.utf8?.unicodeScalars.map(escaped).joined()
+  }
+
+  /// Returns a path that is not UTF-8, as a document has to be, as a pattern that matches it and
+  /// similar ones: `?` stands for each byte outside ASCII.
+  fileprivate static func similar(to path: ByteString) -> String {
+    path.bytes.map { $0 < 0x80 ? escaped(Unicode.Scalar($0)) : "?" }.joined()
+  }
+
+  /// By scalars: a combining character may follow one that has a special meaning.
+  private static func escaped(_ scalar: Unicode.Scalar) -> String {
+    "*?[]{}\\,".unicodeScalars.contains(scalar) ? "\\\(scalar)" : "\(scalar)"
   }
 
   /// The document.
@@ -140,8 +148,8 @@ package struct ScenarioDraft: Sendable {
 extension ScenarioDraft.Part {
   /// Adds an entry below the part if it is a link.
   fileprivate mutating func addLink(_ entry: ScenarioEntry) {
-    guard entry.kind == .link, let pattern = ScenarioDraft.pattern(entry.path) else { return }
-    links.append(pattern)
+    guard entry.kind == .link else { return }
+    links.append(ScenarioDraft.pattern(entry.path) ?? ScenarioDraft.similar(to: entry.path))
   }
 }
 
