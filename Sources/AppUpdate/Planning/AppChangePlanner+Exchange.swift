@@ -251,6 +251,7 @@ extension AppChangePlanner {
       }
       anchorLinks(of: scan.containers[number], anchors, &plan.containers[index])
     }
+    recordBrokenLinks(anchors, &plan)
   }
 
   /// Links in adopted data: a restore made links into its containers lead into the safe harbor.

@@ -5,6 +5,7 @@ internal import DeviceDiscovery
 internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
+internal import Restore
 package import SandboxModel
 package import SystemIO
 
@@ -106,6 +107,33 @@ extension AppChangePlanner {
         plan.refuse(
           .location, "its saved container '\(harbor)' cannot be opened: \(error.reason)",
           hint: "make it readable; or move it away, and restore its data after the installation")
+      }
+    }
+  }
+}
+
+// MARK: - Links that stay unchanged
+
+extension AppChangePlanner {
+  /// Adds a note for each link that leads from a container that stays, such as a group, into one
+  /// that moves: only links in the moved containers are rewritten.
+  func recordBrokenLinks(_ anchors: LinkAnchors, _ plan: inout AppChangePlan) {
+    if !plan.containers.contains(where: { $0.action == .move }) { return }
+    for planned in plan.containers where planned.action == .keep {
+      guard let number = planned.scanned else { continue }
+      let found = scan.containers[number]
+      guard let root = try? Directory.open(resolved: found.container.absolutePath) else { continue }
+      var cursor = DirectoryCursor(root: root)
+      for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
+        let inner = found.path(index)
+        let target = try? cursor.withDirectory(at: inner.components.dropLast()) {
+          directory throws(SystemError) in try directory.target(of: inner.lastComponent ?? "")
+        }
+        guard let target, case .own(let after) = anchors.target(of: target) else { continue }
+        plan.notes.append(
+          PathRemark(
+            path: found.logicalPath(index),
+            remark: "it points to '\(target)', which moves to '\(after)'; the link is not changed"))
       }
     }
   }

@@ -202,6 +202,24 @@ import Testing
     }
   }
 
+  /// A group stays where it is, with its links: those into data that an update moves are reported.
+  @Test func linksFromAGroupToMovedDataAreReported() throws {
+    let fixture = try UpdateFixture()
+    try share(fixture, with: [Self.app, Self.two])
+    let group = try #require(try fixture.device().containers.first { $0.kind == .group })
+    let directory = try Directory.open(path: group.absolutePath)
+    try directory.createLink(
+      "thesis", to: fixture.dataDirectory().appending("Documents/thesis.txt"))
+    try directory.createLink("own", to: group.absolutePath.appending("shared.txt"))
+    let package = MemoryPackage(extensions: [("\(Self.app).share", "20")])
+    let plan = try fixture.plan(.update, package)
+    #expect(action(plan) == .keep)
+    #expect(plan.notes.map(\.path) == [ByteString("groups/\(Self.group)/thesis")])
+    #expect(plan.notes.first?.remark.contains("which moves to '") == true)
+    #expect(try run(fixture, .update, package).isComplete)
+    #expect(try fixture.plan(.offload, nil).notes.isEmpty)
+  }
+
   private func action(_ plan: AppChangePlan) -> PlannedContainer.Action? {
     plan.containers.first { $0.logical.kind == .group }?.action
   }
