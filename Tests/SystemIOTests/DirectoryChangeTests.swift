@@ -77,6 +77,35 @@ struct DirectoryChangeTests {
     #expect(try other.status("l2").kind == .symlink)
   }
 
+  @Test func permissionsAreNotSetThroughALink() throws {
+    try temporary.write("x", at: "f")
+    let directory = try Directory.open(path: temporary.path)
+    try directory.setPermissions(0o600, of: "f")
+    try directory.createLink("l", to: "f")
+    #expect(failure { try directory.setPermissions(0o755, of: "l") }?.operation == .setMode)
+    #expect(try directory.status("f").permissions == 0o600)
+    try directory.createDirectory("d", permissions: 0o700)
+    try directory.setPermissions(0o751, of: "d")
+    #expect(try directory.status("d").permissions == 0o751)
+  }
+
+  @Test(.enabled(if: Host.userID == 0)) func aFileWithAnotherNameIsNotGivenAway() throws {
+    try temporary.write("secret", at: "of-root")
+    try temporary.write("new", at: "device/new")
+    try temporary.write("app", at: "device/app")
+    let device = try temporary.directory.directory("device")
+    try device.createHardLink("linked", to: "of-root", in: temporary.directory)
+    try device.createLink("link", to: "../of-root")
+    try device.setOwner(user: 4321, group: 4321, of: "app")
+    try device.setOwner(user: 1234, group: 1234)
+    #expect(failure { try device.inheritOwner("linked") }?.number == ESTALE)
+    for name: ByteString in ["new", "link", "app"] { try device.inheritOwner(name) }
+    #expect(try temporary.directory.status("of-root").user == 0)
+    #expect(try device.status("new").user == 1234)
+    #expect(try device.status("link").user == 1234)
+    #expect(try device.status("app").user == 4321, "it is no file of root")
+  }
+
   @Test(arguments: [FileKind.fifo, .socket, .characterDevice, .blockDevice])
   func specialFilesAreCreated(kind: FileKind) throws {
     let directory = try Directory.open(path: temporary.path)

@@ -24,6 +24,16 @@ struct FileLockTests {
     _ = try FileLock("l", in: temporary.directory)
   }
 
+  @Test func aFileWithAnotherNameIsNotWrittenTo() throws {
+    try temporary.write("data", at: "file")
+    let directory = try Directory.open(path: temporary.path)
+    try directory.createHardLink("l", to: "file", in: directory)
+    let lock = try FileLock("l", in: directory)
+    #expect(failure { _ = try FileLock("file", in: directory) }?.isBusy == true)
+    _ = consume lock
+    #expect(try temporary.read("file") == Array("data".utf8))
+  }
+
   @Test func sharedLocksBlockAnExclusiveLock() throws {
     let first = try FileLock("l", in: temporary.directory, exclusive: false)
     let second = try FileLock("l", in: temporary.directory, exclusive: false)

@@ -168,7 +168,6 @@ extension Delivery {
       locked.notes[name] = note
       try locked.write()
       try staged.commit(as: name)
-      try Self.settle(note, in: directory)
       note.isPending = false
       locked.notes[name] = note
       try locked.write()
@@ -181,16 +180,6 @@ extension Delivery {
         .failed, code: error.code, "deliver", subject: source.path, reason: error.reason,
         hint: error.hint)
     }
-  }
-
-  /// Sets the owner of a file that is in place, and a mode that permits nobody to write it. The
-  /// entries of a package have had both since they were copied.
-  static func settle(
-    _ note: InboxNote, in directory: borrowing Directory
-  ) throws(SystemError) {
-    if note.isPackage { return }
-    try directory.setPermissions(0o444, of: note.name)
-    try directory.inheritOwner(note.name)
   }
 
   /// Checks that the volume of the inbox has space for a file or package in addition to others.

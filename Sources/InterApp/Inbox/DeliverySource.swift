@@ -131,6 +131,7 @@ struct DeliverySource: ~Copyable {
       case .bytes(let bytes):
         let copy = try AtomicFile(in: directory, permissions: 0o444)
         try copy.write(bytes)
+        try Self.settle(copy)
         return StagedDelivery(
           .file(copy), size: UInt64(bytes.count), hash: Blake2b.hash(bytes).hex)
       case .file(let file):
@@ -138,6 +139,7 @@ struct DeliverySource: ~Copyable {
         let (size, hash) = try FileDigest.of(file) { piece throws(SystemError) in
           try copy.write(piece)
         }
+        try Self.settle(copy)
         return StagedDelivery(.file(copy), size: size, hash: hash)
       case .package(let package):
         let copy = try PackageCopy(in: directory)
@@ -153,6 +155,13 @@ struct DeliverySource: ~Copyable {
         hint: error.hint)
     }
     throw Self.unsafe(refusal ?? "", path)
+  }
+
+  /// Sets the owner of a file, and a mode that permits nobody to write it, before it is in place:
+  /// the app can put anything under the file's name later.
+  private static func settle(_ copy: borrowing AtomicFile) throws(SystemError) {
+    try copy.setPermissions(0o444)
+    try copy.inheritOwner()
   }
 }
 

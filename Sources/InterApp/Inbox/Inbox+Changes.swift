@@ -81,13 +81,24 @@ extension Inbox {
   private static func permitWriting(
     _ name: ByteString, _ kind: FileKind, in directory: borrowing Directory
   ) throws(SystemError) {
-    guard kind == .directory else { return try directory.setPermissions(0o644, of: name) }
+    guard kind == .directory else { return try setMode(0o644, of: name, in: directory) }
     _ = try PackageWalk.run(directory.directory(name)) { path, status, inner throws(SystemError) in
       if status.kind == .file, status.permissions & 0o200 == 0 {
-        try inner.setPermissions(status.permissions & 0o777 | 0o200, of: path.lastComponent ?? path)
+        let mode = status.permissions & 0o777 | 0o200
+        try setMode(mode, of: path.lastComponent ?? path, in: inner)
       }
       return true
     }
+  }
+
+  /// Sets the mode of a file. For root, only if it belongs to the owner of the directory, who may
+  /// have replaced it by a second name of another user's file.
+  private static func setMode(
+    _ mode: UInt16, of name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) {
+    guard Host.userID == 0 else { return try directory.setPermissions(mode, of: name) }
+    let file = try directory.file(name)
+    if try file.status().user == directory.status().user { try file.setPermissions(mode) }
   }
 
   /// Returns the inbox if all names belong to regular files or directories in it.

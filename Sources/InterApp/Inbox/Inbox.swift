@@ -175,7 +175,6 @@ extension Inbox {
             note.isPackage
             ? status?.kind == .directory : status?.kind == .file && status?.size == note.size
           notes[note.name] = isThere ? note : nil
-          if isThere { try Delivery.settle(note, in: directory) }
         }
         // The remains of killed runs. The directory of the trash stays.
         for name in try directory.names()

@@ -50,7 +50,9 @@ final class PackageCopy {
       return refusal == nil
     }
     if end != .complete { return refusal ?? PackageWalk.tooLarge }
-    try directory.setPermissions(Self.directoryMode, of: temporary)
+    try target.withDirectory(at: []) { copy throws(SystemError) in
+      try copy.setPermissions(Self.directoryMode)
+    }
     try directory.syncVolume()
     return nil
   }

@@ -78,6 +78,16 @@ public struct AtomicFile: ~Copyable {
   /// Appends the bytes of a span.
   public func write(_ bytes: Span<UInt8>) throws(SystemError) { try file.write(bytes) }
 
+  /// Sets the permission bits, whatever the umask is.
+  public func setPermissions(_ bits: UInt16) throws(SystemError) { try file.setPermissions(bits) }
+
+  /// Changes the owner of a file that root writes to the owner of the directory.
+  public func inheritOwner() throws(SystemError) {
+    guard Host.userID == 0 else { return }
+    let owner = try directory.status()
+    if owner.user != 0 { try file.setOwner(user: owner.user, group: owner.group) }
+  }
+
   /// Syncs the content, renames the file to its final name and syncs the directory. If `replacing`
   /// is false, an existing file is an error. If `durably` is false, nothing is synced: after a
   /// system crash the file may exist with arbitrary content.

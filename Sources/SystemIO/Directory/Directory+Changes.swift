@@ -110,8 +110,7 @@ extension Directory: MetadataTarget {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, AT_REMOVEDIR) }
   }
 
-  /// Sets a child's permission bits. The name must not be a symbolic link that other users can
-  /// create.
+  /// Sets a child's permission bits. A symbolic link is refused.
   public func setPermissions(_ bits: UInt16, of name: ByteString) throws(SystemError) {
     _ = try unsafe call(.setMode, name) { unsafe cl_chmod_at(raw, $0, UInt32(bits)) }
   }
@@ -136,10 +135,14 @@ extension Directory: MetadataTarget {
   }
 
   /// Changes the owner of an entry that root just created to the owner of this directory.
+  ///
+  /// That user may have put another entry there since. A file of root that also has a name
+  /// elsewhere is refused (ESTALE); an entry of another user is left unchanged.
   public func inheritOwner(_ name: ByteString) throws(SystemError) {
     guard Host.userID == 0 else { return }
     let owner = try status()
-    if owner.user != 0 { try setOwner(user: owner.user, group: owner.group, of: name) }
+    if owner.user == 0 { return }
+    _ = try unsafe call(.setOwner, name) { unsafe cl_give_away(raw, $0, owner.user, owner.group) }
   }
 
   /// Sets the directory's owner.

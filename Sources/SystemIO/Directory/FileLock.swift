@@ -73,7 +73,12 @@ public struct FileLock: ~Copyable, Sendable {
 
   /// Records the holder and the time in the file, for messages of processes that find it locked.
   /// Informational: a full disk does not prevent the lock.
+  ///
+  /// A file that also has a name elsewhere is not written to: in another user's directory it may be
+  /// any file of root.
   private static func sign(_ raw: Int32) {
+    var status = cl_status()
+    guard unsafe cl_stat_open(raw, &status) == 0, status.links == 1 else { return }
     let text = Array("\(getpid()) \(Host.now().seconds)\n".utf8)
     let written = unsafe text.withUnsafeBytes {
       unsafe cl_pwrite(raw, $0.baseAddress, $0.count, 0)
