@@ -14,15 +14,30 @@ struct DeviceScope {
   /// Creates the scope of a device. The device's root is a path without links and is used
   /// unchanged: a link that has replaced it since would lead to another home directory.
   ///
-  /// - Parameter includesHome: whether the home directory of a macOS or an XDG device, its root, is
-  ///   permitted too. This is for a whole operation: an app's migration moves data from the home
-  ///   into the container (App Sandbox Design Guide, Migrating an App to a Sandbox), and `migrate`
-  ///   copies data into directories of the home that are no containers, such as `.mozilla`.
-  init(_ device: Device, includesHome: Bool = false) {
+  /// - Parameters:
+  ///   - includesHome: whether the home directory of a macOS or an XDG device, its root, is
+  ///     permitted too. This is for a whole operation: an app's migration moves data from the home
+  ///     into the container (App Sandbox Design Guide, Migrating an App to a Sandbox), and
+  ///     `migrate` copies data into directories of the home that are no containers, such as
+  ///     `.mozilla`.
+  ///   - writer: the owner of the journal. If that is another user, whose journals root accepts, it
+  ///     may refer to containers outside of the device's root, such as those in `/var/snap`, only
+  ///     if they are that user's.
+  init(_ device: Device, includesHome: Bool = false, writer: UInt32 = Host.userID) {
     let migrates = (device.layout == .macOS || device.layout == .xdg) && includesHome
+    let containers = device.containerDirectories + device.containers.map(\.absolutePath)
     directories =
-      [device.root.appending(OwnNames.directory)] + device.containerDirectories
-      + device.containers.map(\.absolutePath) + (migrates ? [device.root] : [])
+      [device.root.appending(OwnNames.directory)] + (migrates ? [device.root] : [])
+      + containers.filter { path in
+        writer == Host.userID || path.isWithin(device.root) || Self.belongs(path, to: writer)
+      }
+  }
+
+  /// Whether the directory at a path belongs to a user, or does not exist.
+  static func belongs(_ path: ByteString, to user: UInt32) -> Bool {
+    do throws(SystemError) {
+      return try Directory.open(resolved: path).status().user == user
+    } catch { return error.isMissing }
   }
 
   /// Whether an operation may work in the directory at a path.

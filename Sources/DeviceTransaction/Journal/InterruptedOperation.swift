@@ -3,6 +3,8 @@ package import SystemIO
 /// An operation that was interrupted, as recorded in its journal.
 package struct InterruptedOperation: Sendable {
   package let record: JournalRecord
+  /// The owner of the journal.
+  let writer: UInt32
 
   /// The operation's ID.
   package var id: String { record.id }
@@ -25,7 +27,7 @@ package struct InterruptedOperation: Sendable {
   /// - Throws: `failed` if the journal cannot be read.
   package static func all(on root: ByteString) throws(OperationError) -> [InterruptedOperation] {
     var found: [InterruptedOperation] = []
-    for (path, record) in try records(on: root) {
+    for (path, record, writer) in try records(on: root) {
       guard let record, JournalRecord.isID(ByteString(record.id)),
         OperationJournal.file(record.id) == path.lastComponent
       else {
@@ -36,7 +38,7 @@ package struct InterruptedOperation: Sendable {
           hint: "if it is damaged, remove it: no file is incomplete, and replaced files are in "
             + "the trash")
       }
-      found.append(InterruptedOperation(record: record.located(at: root)))
+      found.append(InterruptedOperation(record: record.located(at: root), writer: writer))
     }
     return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
@@ -56,18 +58,19 @@ package struct InterruptedOperation: Sendable {
   /// journal that cannot be parsed.
   private static func records(
     on root: ByteString
-  ) throws(OperationError) -> [(path: ByteString, record: JournalRecord?)] {
+  ) throws(OperationError) -> [(path: ByteString, record: JournalRecord?, writer: UInt32)] {
     do throws(SystemError) {
       guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
         return []
       }
-      var found: [(ByteString, JournalRecord?)] = []
+      var found: [(ByteString, JournalRecord?, UInt32)] = []
       for name in try directory.names() {
         guard let id = OperationJournal.id(name) else { continue }
         if try FileLock.isHeld(OperationJournal.lock(id), in: directory) { continue }
         // It may have ended since the directory was listed.
         guard let file = try ControlDirectory.file(name, in: directory) else { continue }
-        found.append((directory.path.appending(name), try JournalRecord.read(file)))
+        let writer = try file.status().user
+        found.append((directory.path.appending(name), try JournalRecord.read(file), writer))
       }
       return found
     } catch { throw OperationError(error) }

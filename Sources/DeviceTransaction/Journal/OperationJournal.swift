@@ -170,6 +170,18 @@ package final class OperationJournal {
       try written.write(piece)
     }
     try written.commit(as: name)
-    try directory.inheritOwner(file(record.id))
+    // A journal of the device's owner would not be accepted (docs/journal.md, "What is trusted").
+    if try record.isBeyond(directory.status().user) { return }
+    try directory.inheritOwner(name)
+  }
+}
+
+extension JournalRecord {
+  /// Whether it names a directory outside of the device that does not belong to a user.
+  fileprivate func isBeyond(_ user: UInt32) -> Bool {
+    guard let device else { return false }
+    return (roots.map(\.path) + staging).contains {
+      !$0.isWithin(device) && !DeviceScope.belongs($0, to: user)
+    }
   }
 }

@@ -65,7 +65,7 @@ package struct Recovery {
     _ operation: InterruptedOperation
   ) throws(OperationError) -> RecoveryReport.Recovered? {
     let record = operation.record
-    let scope = DeviceScope(device, includesHome: record.isWhole)
+    let scope = DeviceScope(device, includesHome: record.isWhole, writer: operation.writer)
     if let path = record.firstPath(outside: scope) { throw foreign(operation, path) }
     let locks = try AppLocks(record.subjects, root: device.root)
     defer { withExtendedLifetime(locks) {} }
@@ -87,14 +87,21 @@ package struct Recovery {
   }
 
   private func foreign(_ operation: InterruptedOperation, _ path: ByteString) -> OperationError {
-    OperationError(
+    let isOfOthers = DeviceScope(device, includesHome: operation.record.isWhole).permits(path)
+    let journal = ControlDirectory.path(ControlDirectory.journal, root: device.root).description
+    return OperationError(
       .failed, code: .journalForeign,
       "recover the \(operation.operation) of", subject: operation.container,
-      reason: "its journal names '\(path)', which is outside the containers of this device",
-      hint: "if the device was at another path then, move or mount it there again; otherwise the "
-        + "journal may have been copied from another device: inspect '"
-        + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
-        + "', and remove it if it is not yours")
+      reason: "its journal names '\(path)', which "
+        + (isOfOthers
+          ? "is outside the device and does not belong to the owner of the journal"
+          : "is outside the containers of this device"),
+      hint: isOfOthers
+        ? "inspect '\(journal)': the device's user can have written it; remove it, or run 'chown "
+          + "root' on the file if it is that of a command of root"
+        : "if the device was at another path then, move or mount it there again; otherwise the "
+          + "journal may have been copied from another device: inspect '\(journal)', and remove "
+          + "it if it is not yours")
   }
 
   /// Finishes or rolls back an operation, removes what it left, and then its journal.

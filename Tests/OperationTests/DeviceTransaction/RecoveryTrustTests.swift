@@ -189,6 +189,39 @@ import Testing
     #expect(try fixture.names("tree/.sandboxctl/journal").isEmpty, "the record is deleted")
   }
 
+  /// Root finds the system's data of snaps as well, which a journal of the user must not change.
+  @Test(.enabled(if: Host.userID == 0), arguments: [1234, 0] as [UInt32])
+  func aJournalOfAUserDoesNotChangeDataOfTheSystem(writer: UInt32) throws {
+    let base = fixture.directory.path("sys")
+    let (snaps, system) = (base.appending("home/u/snap"), base.appending("var/snap/daemon/common"))
+    try fixture.directory.write("kept", at: "sys/var/snap/daemon/common/config")
+    try fixture.directory.write("evil", at: "sys/home/u/snap/app/common/config")
+    try Directory.open(path: snaps).setOwner(user: 1234, group: 1234)
+    let device = try Device.find(root: snaps, layout: .snap)
+    #expect(device.containers.contains { $0.absolutePath == system }, "root finds it")
+    var record = JournalRecord(
+      operation: "restore", time: Timestamp(seconds: 1_767_225_600), subjects: ["apps/app"],
+      containers: ["apps/app/data"])
+    (record.state, record.device) = (.moving, device.root)
+    let staged = snaps.appending("app/common")
+    record.roots = [
+      JournalRecord.Root(path: system, inode: try inodeOf(system)),
+      JournalRecord.Root(path: staged, inode: try inodeOf(staged)),
+      JournalRecord.Root(path: snaps.appending(".sandboxctl/trash/x"), inode: nil),
+    ]
+    record.steps = [JournalStep(path: "config", source: 1, kept: 2)]
+    let journal = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
+    try OperationJournal.write(record, in: journal)
+    let file = OperationJournal.file(record.id)
+    #expect(try journal.status().user == 1234)
+    #expect(try journal.status(file).user == 0, "it stays root's, or root could not recover it")
+    try journal.setOwner(user: writer, group: writer, of: file)
+    let report = try Recovery(device, policy: try Fixture.policy(.snap), isForced: true).run()
+    #expect(report.blocked.map(\.error.code) == (writer == 0 ? [] : [.journalForeign]))
+    #expect(
+      try fixture.text("sys/var/snap/daemon/common/config") == (writer == 0 ? "evil" : "kept"))
+  }
+
   /// Another user creates `.sandboxctl`, or a directory in it, just before the program does.
   @Test(.enabled(if: Host.userID == 0), arguments: [1, 2])
   func aDirectoryThatAnotherUserCreatesMeanwhileIsRefused(call: Int) throws {
