@@ -1,3 +1,4 @@
+import Glibc
 import SystemIO
 import TestSupport
 import Testing
@@ -100,5 +101,32 @@ struct AtomicDirectoryTests {
     let names = try temporary.directory.names()
     #expect(names == (isWithin ? ["x"] : [other, file, "first", "second"].sorted()))
     if isWithin { #expect(try self.names(in: "x") == ["last"]) }
+  }
+
+  /// The owner of the directory above can replace the new one, into which root would write.
+  @Test(.enabled(if: Host.userID == 0)) func aDirectoryOfAnotherUserInItsPlaceIsNotUsed() throws {
+    var refusals = 0
+    for call in 1...8 {
+      let above = try TemporaryDirectory()
+      let path = above.path
+      try above.directory.createDirectory("of-user", permissions: 0o700)
+      try above.directory.setOwner(user: 1234, group: 1234, of: "of-user")
+      let plan = Faults.Plan(before: [.open], at: call) {
+        guard let parent = try? Directory.open(path: path),
+          let name = try? parent.names().first(where: { $0 != "of-user" })
+        else { return }
+        try? parent.exchange("of-user", with: name, in: parent)
+      }
+      do throws(SystemError) {
+        let output = try Faults.inject(plan) { () throws(SystemError) in
+          try AtomicDirectory(path: above.path("x"))
+        }
+        #expect(try output.directory.status().user == 0, "call \(call)")
+      } catch {
+        #expect(error.number == ESTALE, "call \(call): \(error)")
+        refusals += 1
+      }
+    }
+    #expect(refusals > 0)
   }
 }

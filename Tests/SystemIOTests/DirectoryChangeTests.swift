@@ -89,6 +89,14 @@ struct DirectoryChangeTests {
     #expect(try directory.status("d").permissions == 0o751)
   }
 
+  @Test(.enabled(if: Host.userID == 0)) func aDirectoryOfAnotherUserIsNotOwn() throws {
+    let directory = try temporary.directory.makeDirectory("d")
+    try directory.requireOwn()
+    try directory.setOwner(user: 1234, group: 1234)
+    #expect(failure { try directory.requireOwn() }?.number == ESTALE)
+    #expect(try directory.names() == [])
+  }
+
   @Test(.enabled(if: Host.userID == 0)) func aFileWithAnotherNameIsNotGivenAway() throws {
     try temporary.write("secret", at: "of-root")
     try temporary.write("new", at: "device/new")

@@ -76,10 +76,11 @@ package struct StagingDirectory: ~Copyable {
     let directory = try parent.directory(name)
     try Self.close(directory)
     let fresh = try Self.probe(directory)
-    try Self.requireOwn(directory, like: fresh)
+    // The app's user could replace staged entries before they get their owner and mode.
+    try directory.requireOwn()
     try directory.createDirectory("tree", permissions: 0o700)
     let tree = try directory.directory("tree")
-    try Self.requireOwn(tree, like: fresh)
+    try tree.requireOwn()
     self.fresh = fresh
     self.tree = tree
     self.name = name
@@ -190,17 +191,6 @@ package struct StagingDirectory: ~Copyable {
     let status = try directory.create("probe", permissions: 0o777).status()
     try directory.remove("probe")
     return status
-  }
-
-  /// Refuses a directory that another user put in the place of the created one, such as the app's
-  /// user while root restores: its entries could be replaced before they get their owner and mode.
-  /// The owner is compared with that of a new file, because some file systems assign owners.
-  private static func requireOwn(
-    _ directory: borrowing Directory, like fresh: FileStatus
-  ) throws(SystemError) {
-    guard try directory.status().user == fresh.user else {
-      throw SystemError.replaced(directory.path)
-    }
   }
 
   /// Moves the directory to the trash, with the entries that a rollback returned to it.

@@ -137,6 +137,7 @@ extension AtomicDirectory {
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) -> Made {
     let directory = try parent.directory(name)
+    try directory.requireOwn()
     let lock = try self.lock(directory)
     guard try parent.statusIfPresent(name)?.identity == directory.status().identity else {
       throw SystemError(.open, directory.path, number: ENOENT)

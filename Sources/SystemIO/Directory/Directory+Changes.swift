@@ -134,6 +134,17 @@ extension Directory: MetadataTarget {
     try descriptor.setPermissions(bits)
   }
 
+  /// Refuses a directory that another user put in the place of one that this process just created
+  /// there (ESTALE): it has another owner than a new file. Some file systems assign owners.
+  public func requireOwn() throws(SystemError) {
+    let owner = try status().user
+    if owner == Host.userID { return }
+    let name = AtomicFile.temporaryName()
+    let user = try create(name, permissions: 0o600).status().user
+    try remove(name)
+    if user != owner { throw SystemError.replaced(path) }
+  }
+
   /// Changes the owner of an entry that root just created to the owner of this directory.
   ///
   /// That user may have put another entry there since. A file of root that also has a name
