@@ -15,11 +15,22 @@ public struct StoreError: Error, Hashable, Sendable {
   public let hint: String?
   /// The system call that failed, if there is one.
   public let cause: SystemError?
+  /// Whether the key lacks an older identity, which may open the object (`isRefused`).
+  public let needsOlderKey: Bool
 
   /// Creates an error.
   public init(
     _ code: Code, _ action: String, subject: String, reason: String, hint: String? = nil,
     cause: SystemError? = nil
+  ) {
+    self.init(
+      code, action, subject: subject, reason: reason, hint: hint, cause: cause,
+      needsOlderKey: false)
+  }
+
+  init(
+    _ code: Code, _ action: String, subject: String, reason: String, hint: String?,
+    cause: SystemError?, needsOlderKey: Bool
   ) {
     self.code = code
     self.action = action
@@ -27,11 +38,14 @@ public struct StoreError: Error, Hashable, Sendable {
     self.reason = reason
     self.hint = hint
     self.cause = cause
+    self.needsOlderKey = needsOlderKey
   }
 
   /// Returns the same error with another hint.
   public func hinting(_ hint: String) -> StoreError {
-    StoreError(code, action, subject: subject, reason: reason, hint: hint, cause: cause)
+    StoreError(
+      code, action, subject: subject, reason: reason, hint: hint, cause: cause,
+      needsOlderKey: needsOlderKey)
   }
 
   /// The kinds of failure that callers distinguish.
@@ -72,9 +86,10 @@ public struct StoreError: Error, Hashable, Sendable {
     case system
   }
 
-  /// Whether the system or the store denies this user access. That is not damage: the object may be
-  /// intact, and can be read again once its owner or mode, or the rights, are changed.
-  public var isRefused: Bool { cause?.isRefused == true }
+  /// Whether the system or the store denies this user access, or the key lacks an older identity.
+  /// That is not damage: the object may be intact, and can be read again once its owner or mode, or
+  /// the rights, are changed, or with another key.
+  public var isRefused: Bool { cause?.isRefused == true || needsOlderKey }
 
   /// Whether the store failed to send an object, or did not answer. That is not damage: the object
   /// may be intact, and can be read when the store works again.
@@ -90,14 +105,16 @@ public struct StoreError: Error, Hashable, Sendable {
 
   /// The same error reported as damage, for a walk that continues without the object.
   var asDamage: StoreError {
-    StoreError(.damaged, action, subject: subject, reason: reason, hint: hint, cause: cause)
+    StoreError(
+      .damaged, action, subject: subject, reason: reason, hint: hint, cause: cause,
+      needsOlderKey: needsOlderKey)
   }
 
   /// The same error for an object that this one may contain and no other does.
   func asMissing(_ object: String) -> StoreError {
     StoreError(
       .missing, "read", subject: object, reason: "it may be in '\(subject)': \(reason)", hint: hint,
-      cause: cause)
+      cause: cause, needsOlderKey: needsOlderKey)
   }
 
   /// The kinds of failure that a command distinguishes by exit status.

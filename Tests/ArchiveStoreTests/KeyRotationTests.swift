@@ -324,7 +324,7 @@ struct KeyRotationTests {
 }
 
 /// An encrypted repository in memory with two snapshots and one key file.
-private struct RotationLab {
+struct RotationLab {
   let memory: MemoryStorage
   let watched: WatchedStorage
   let recovery: AgeIdentity

@@ -285,4 +285,35 @@ struct KeyRotationTests {
     let bad = try keys.run("key rotate \(Self.key) --recipient age1x --recovery-key x.key")
     #expect(bad.code == 2, "\(bad.errors)")
   }
+
+  /// A recipient that a rotation adds cannot open what is older. A warning reports that, and no
+  /// message suggests to remove it.
+  @Test func addedRecipientCannotReadOlderData() throws {
+    let recipient = try cli.makeKey("bob.key")
+    let rotated = try keys.run("\(Self.rotate) --recipient \(recipient)")
+    let warning = "warning: '\(recipient)' cannot read what is stored already"
+    #expect(rotated.code == 0 && rotated.errors.contains(warning), "\(rotated.errors)")
+    try backUp()
+    // Another host, which has no copies of what it cannot read.
+    try cli.directory.directory.removeTree("home")
+    _ = try Directory.make(path: cli.directory.path("home"))
+    let bob = "--repo repo --identity bob.key"
+    let check = try keys.run("check \(bob)")
+    #expect(check.code == 3 && check.output.contains("unreadable"), "\(check)")
+    #expect(check.errors.contains("all lines of the recovery key"), "\(check)")
+    for line in ["prune", "repair packs", "repair snapshots --forget", "repair index"] {
+      let outcome = try keys.run("\(line) \(bob)")
+      #expect(!outcome.errors.contains("forget --force"), "\(line): \(outcome)")
+    }
+    let mirror = try keys.run("mirror --to mirror \(bob)")
+    #expect(mirror.code == 3, "\(mirror)")
+    #expect(mirror.errors.contains("copied 1 snapshot unread: the key lacks an older identity"))
+    #expect(try keys.run("mirror --to mirror \(bob)").code == 0)
+    for repository in ["repo", "mirror"] {
+      let options = "--repo \(repository) --passphrase-file old"
+      #expect(try keys.succeed("check --read-data \(options)").contains("2 snapshots"))
+    }
+    let next = try report("key rotate \(Self.key) --recovery-key last.key --json")
+    #expect((next["added_recipients"] as? [Any])?.isEmpty == true, "\(next)")
+  }
 }

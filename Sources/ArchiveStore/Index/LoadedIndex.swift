@@ -21,7 +21,7 @@ struct LoadedIndex: Sendable {
 
   /// Adds an object that cannot be used, or only through this host's copy.
   mutating func add(_ id: Digest, _ error: StoreError) {
-    let isDamage = error.kind == .damaged
+    let isDamage = error.kind == .damaged && !error.isRefused
     faults.append((id, isDamage ? error.hinting(StoreError.indexHint) : error))
   }
 

@@ -38,6 +38,14 @@ public struct RepositoryKeys: Sendable {
     (recipients.prefix(1) + retired).contains { known.contains($0.description) }
   }
 
+  /// Returns the first of the recipients of older identities whose identity was not given, or nil
+  /// if there is none. A key file has all of them.
+  func firstMissing(of older: [AgeRecipient]) -> AgeRecipient? {
+    if opened != nil { return nil }
+    let known = Set(self.older.map(\.recipient))
+    return older.first { !known.contains($0) }
+  }
+
   /// Creates keys; without identities those of a host that only writes.
   public init(identities: [AgeIdentity] = [], recipients: [AgeRecipient]) {
     (self.identities, self.recipients) = (identities, recipients)

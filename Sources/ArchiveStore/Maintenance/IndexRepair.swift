@@ -132,7 +132,7 @@ public struct IndexRepair {
     // An object rebuilt with the same bytes replaces the damaged one.
     let again = Set(found.rescue.objects.map(\.id))
     for (id, error) in found.index.faults {
-      if error.kind != .damaged {
+      if error.kind != .damaged || error.isRefused {
         report.kept.append(error)
       } else if again.contains(id) {
         continue

@@ -123,7 +123,7 @@ struct PackReading: ~Copyable {
   /// access was denied or the store failed, so each further read would fail or wait as well. The
   /// bytes may be intact.
   private mutating func recordFailure(_ error: StoreError) -> Bool {
-    if error.kind != .damaged { readFailure = readFailure ?? error }
+    if error.kind != .damaged || error.isRefused { readFailure = readFailure ?? error }
     guard error.isRefused || error.isStoreFailure else { return false }
     verdict.unread = verdict.unread ?? error
     return true

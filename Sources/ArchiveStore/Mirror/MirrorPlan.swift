@@ -143,15 +143,17 @@ struct MirrorPlan {
   /// Finds the new snapshots that need something that the mirror would lack.
   private mutating func planSnapshots() throws {
     report.damaged += try mirror.losses(in: found, besides: old)
-    let unusable = try mirror.unusable(among: newSnapshots)
-    report.damaged += unusable.map(\.error)
-    report.copied.snapshots -= unusable.count
-    self.unusable = Set(unusable.map(\.id))
-    let new = newSnapshots.subtracting(self.unusable)
     let planned = try planned()
     let index = lacking.isEmpty ? try originalIndex(of: planned) : nil
+    let isWhole = index?.isWhole(with: packs) == true
+    let unread = try mirror.unread(among: newSnapshots, isWhole: isWhole)
+    report.unread = unread.older.count
+    report.damaged += unread.unusable.map(\.error)
+    report.copied.snapshots -= unread.unusable.count
+    unusable = Set(unread.unusable.map(\.id))
+    let new = newSnapshots.subtracting(unusable)
     var isIndexed = try index?.hasLostObject(in: mirror) != true
-    if !new.isEmpty, index?.isWhole(with: packs) != true {
+    if !new.isEmpty, !isWhole {
       isIndexed = try findIncomplete(among: new, in: planned) && isIndexed
     }
     if !isIndexed { report.damaged.append(.incompleteIndex()) }

@@ -152,14 +152,16 @@ struct MirrorRun {
   private mutating func copySnapshots() throws {
     var new = found.snapshots.subtracting(old.snapshots)
     for error in try mirror.losses(in: found, besides: old) { recordDamage(error) }
-    for (id, error) in try mirror.unusable(among: new) {
+    let index = lacking.isEmpty ? try originalIndex() : nil
+    let isWhole = index?.isWhole(with: packs) == true
+    let unread = try mirror.unread(among: new, isWhole: isWhole)
+    for (id, error) in unread.unusable {
       recordDamage(error)
       new.remove(id)
     }
-    let index = lacking.isEmpty ? try originalIndex() : nil
     if try index?.hasLostObject(in: mirror) == true { recordDamage(.incompleteIndex()) }
     guard !new.isEmpty else { return }
-    if index?.isWhole(with: packs) != true { new.subtract(try incomplete(new)) }
+    if !isWhole { new.subtract(try incomplete(new)) }
     let sizes = try RepositoryListing.snapshotStatuses(source)
     let objects = new.sorted().compactMap { id in
       sizes[id].map {
@@ -176,6 +178,7 @@ struct MirrorRun {
       throw Lease.lost(target.location)
     }
     report.copied.snapshots = result.copied
+    report.unread = Set(unread.older).intersection(result.objects.map(\.id)).count
   }
 
   /// Returns the new snapshots that need something that the mirror lacks.

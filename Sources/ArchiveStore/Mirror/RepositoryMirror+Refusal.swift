@@ -12,27 +12,39 @@ extension RepositoryMirror {
     return try source.lossesOfPinned().filter { !paths.contains($0.subject) }
   }
 
-  /// Returns the errors of new snapshots that cannot be used although their bytes match their ids:
-  /// such a snapshot was damaged before it was stored, does not open, or belongs to another
-  /// repository. A snapshot of a later version does not count.
-  func unusable(
-    among new: Set<SnapshotID>
-  ) throws(StoreError) -> [(id: SnapshotID, error: StoreError)] {
-    if new.isEmpty { return [] }
+  /// The new snapshots whose content this run cannot read, although their bytes match their ids.
+  struct Unread {
+    /// Those that cannot be used: one that was damaged before it was stored, does not open, or
+    /// belongs to another repository. They are not copied.
+    var unusable: [(id: SnapshotID, error: StoreError)] = []
+    /// Those for which the key lacks an older identity. They are copied.
+    var older: [SnapshotID] = []
+  }
+
+  /// Returns the new snapshots that cannot be read. A snapshot of a later version does not count.
+  ///
+  /// - Parameter isWhole: whether the original has lost no pack, and the mirror has all. Otherwise
+  ///   it is unknown if the mirror has what an older snapshot needs, which counts as unusable.
+  func unread(among new: Set<SnapshotID>, isWhole: Bool) throws(StoreError) -> Unread {
+    var unread = Unread()
+    if new.isEmpty { return unread }
     let storage = source.storage
     var errors: [String: StoreError] = [:]
     for error in try source.heads(cache: headCache).damaged where error.kind == .damaged {
       errors[error.subject] = error
     }
-    var unusable: [(id: SnapshotID, error: StoreError)] = []
     for id in new.sorted() where !errors.isEmpty {
       let path = storage.layout.snapshot(id)
       guard let error = errors["\(path)"], try ObjectCopier.isIntact(id, at: path, in: storage)
       else { continue }
-      let hint = DamageRemedy.remedy(for: path, error)
-      unusable.append((id, hint.map(error.hinting) ?? error))
+      if error.needsOlderKey, isWhole {
+        unread.older.append(id)
+      } else {
+        let hint = DamageRemedy.remedy(for: path, error)
+        unread.unusable.append((id, hint.map(error.hinting) ?? error))
+      }
     }
-    return unusable
+    return unread
   }
 
   /// Returns the refusal to remove the snapshots that an original no longer has; nil if they are

@@ -88,6 +88,9 @@ public struct RepositoryMirror {
     public internal(set) var damaged: [StoreError] = []
     /// The snapshots that need lost data. They were not copied.
     public internal(set) var incomplete: [IncompleteSnapshot] = []
+    /// The number of snapshots that were copied although the key lacks the older identity that may
+    /// open them: their content was not read.
+    public internal(set) var unread = 0
     /// The refused removal, if there was one. Nothing was removed.
     public internal(set) var refusal: Refusal?
     /// The number of packs that a later run removes, because programs are using the mirror.

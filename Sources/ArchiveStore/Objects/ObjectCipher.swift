@@ -9,6 +9,8 @@ final class ObjectCipher: Sendable {
   private let identities: [AgeIdentity]
   /// The recipients of new objects; none if the repository was opened without a key.
   private let recipients: [AgeRecipient]
+  /// Whether an older identity that objects may need was not given.
+  private let lacksOlder: Bool
   /// The packs that were read.
   private let packs = Mutex<[Digest: EncryptedPack]>([:])
 
@@ -21,10 +23,11 @@ final class ObjectCipher: Sendable {
   private static let firstHead = 4096
 
   init(
-    identities: [AgeIdentity], recipients: [AgeRecipient],
+    identities: [AgeIdentity], recipients: [AgeRecipient], lacksOlder: Bool = false,
     opened: Double = Host.bootSeconds()
   ) {
     (self.identities, self.recipients, self.opened) = (identities, recipients, opened)
+    self.lacksOlder = lacksOlder
   }
 
   /// Returns a range of stored bytes that contains a range of an object's content, given only the
@@ -69,7 +72,10 @@ final class ObjectCipher: Sendable {
     try requireIdentity(object)
     do {
       return try AgeFile(opening: prefix.span, with: identities)
-    } catch { throw .age(error, object) }
+    } catch {
+      if lacksOlder, error.kind == .noMatch { throw .olderKeyRequired(object) }
+      throw .age(error, object)
+    }
   }
 
   /// Checks that objects can be read.
@@ -285,6 +291,18 @@ extension StoreError {
     case .library:
       StoreError(.system, "use the key of", subject: object, reason: error.reason, hint: error.hint)
     }
+  }
+
+  /// Returns the error for an object that no identity opens, if an older identity was not given.
+  /// The object may be intact.
+  static func olderKeyRequired(_ object: String) -> StoreError {
+    StoreError(
+      .damaged, "decrypt", subject: object,
+      reason: "the key does not open this object, which may be older than the last 'key rotate': "
+        + "the key lacks an older identity",
+      hint: "use a passphrase, or all lines of the recovery key; after 'sandboxctl key rewrap' "
+        + "with one of these, the identity of each recipient is enough",
+      cause: nil, needsOlderKey: true)
   }
 
   /// Returns the error for work that needs the repository's key.

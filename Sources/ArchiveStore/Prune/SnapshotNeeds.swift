@@ -65,7 +65,7 @@ struct SnapshotNeeds {
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
       // The error of an undamaged snapshot, for example of a newer version, has its own hint.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .damaged, !error.isRefused else { throw error }
       throw error.hinting(
         "it is unknown what the snapshot needs: restore the object from a copy, or remove the "
           + "snapshot with 'sandboxctl forget --force ID'")
@@ -81,7 +81,7 @@ struct SnapshotNeeds {
         search.recordLatest()
       }
       try search.mark(added)
-    } catch let error as StoreError where error.kind == .damaged {
+    } catch let error as StoreError where error.kind == .damaged && !error.isRefused {
       throw error.hinting(treeHint)
     }
     trees.formUnion(added)

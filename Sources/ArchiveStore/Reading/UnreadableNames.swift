@@ -47,7 +47,8 @@ extension UnreadableNames {
       return StoreError(
         cause.code, cause.action, subject: cause.subject,
         reason: "some entries of the directory are lost, the names \(from)up to '\(names.last)': "
-          + cause.reason, hint: cause.hint, cause: cause.cause)
+          + cause.reason, hint: cause.hint, cause: cause.cause,
+        needsOlderKey: cause.needsOlderKey)
     }
   }
 }

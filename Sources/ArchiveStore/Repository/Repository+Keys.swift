@@ -138,9 +138,7 @@ extension Repository {
   /// Returns the recipient of an older identity that objects may need and that was not given, or
   /// nil if there is none. A key file has all of them.
   func missingOlder(_ keys: RepositoryKeys) -> AgeRecipient? {
-    if keys.opened != nil { return nil }
-    let known = Set(keys.older.map(\.recipient))
-    return settings.olderRecipients.first { !known.contains($0) }
+    keys.firstMissing(of: settings.olderRecipients)
   }
 
   /// Checks that data may be stored and keys may be changed: if an older key file was put back, the

@@ -25,7 +25,8 @@ public struct Repository: Sendable {
     opened: Double = Host.bootSeconds()
   ) {
     let cipher = ObjectCipher(
-      identities: keys?.identities ?? [], recipients: keys?.recipients ?? [], opened: opened)
+      identities: keys?.identities ?? [], recipients: keys?.recipients ?? [],
+      lacksOlder: keys?.firstMissing(of: settings.olderRecipients) != nil, opened: opened)
     self.storage = RepositoryStorage(storage, cipher: settings.isEncrypted ? cipher : nil)
     (self.settings, self.keys) = (settings, keys)
   }

@@ -10,6 +10,9 @@ extension Repository {
     public let repository: Repository
     /// Whether nothing was rotated, but an interrupted earlier rotation is now complete.
     public let isCompletion: Bool
+    /// The recipients that the repository did not have before. Their identities do not open older
+    /// objects.
+    public let added: [AgeRecipient]
 
     /// The identities that open the repository: the new one first, and the earlier ones that older
     /// objects need.
@@ -64,7 +67,8 @@ extension Repository {
     try right.requireHeld()
     try lease.save(settings, as: RepositoryLayout.settings)
     return Rotation(
-      repository: replacing(new, try RepositorySettings(settings)), isCompletion: false)
+      repository: replacing(new, try RepositorySettings(settings)), isCompletion: false,
+      added: new.added(to: keys.recipients))
   }
 
   /// Completes a rotation that ended between its two writes.
@@ -83,7 +87,9 @@ extension Repository {
       keys.recipients, older: keys.older.map(\.recipient), in: text)
     try prepare(keys.identities)
     try save(bytes)
-    return Rotation(repository: replacing(keys, try RepositorySettings(bytes)), isCompletion: true)
+    return Rotation(
+      repository: replacing(keys, try RepositorySettings(bytes)), isCompletion: true,
+      added: keys.added(to: settings.recipients))
   }
 
   /// Returns the keys if a key file opened the repository, and it may be changed.
@@ -138,6 +144,12 @@ extension Repository {
 }
 
 extension RepositoryKeys {
+  /// Returns the recipients, besides that of the repository's own identity, that are not among
+  /// earlier ones.
+  fileprivate func added(to earlier: [AgeRecipient]) -> [AgeRecipient] {
+    recipients.dropFirst().filter { !earlier.contains($0) }
+  }
+
   /// Returns keys with a new identity of the repository. The earlier ones open older objects.
   fileprivate func rotated(to others: [AgeRecipient]?) -> RepositoryKeys {
     let identity = AgeIdentity()

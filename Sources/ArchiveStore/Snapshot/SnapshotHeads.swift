@@ -115,7 +115,7 @@ public struct SnapshotHeads: Sendable {
     return StoreError(
       isRefused ? .system : .damaged, "find the snapshot", subject: text,
       reason: "\(reason) among the readable snapshots", hint: isRefused ? first.hint ?? hint : hint,
-      cause: isRefused ? first.cause : nil)
+      cause: isRefused ? first.cause : nil, needsOlderKey: isRefused && first.needsOlderKey)
   }
 }
 

@@ -13,9 +13,10 @@ extension KeyCommand {
         abstract: "Replace the identity of an encrypted repository for new data",
         usage: "sandboxctl key rotate [--recipient <recipient>] ... [<options>]",
         discussion: """
-          Creates a new identity, and with it a new recovery key. New data is encrypted for it and \
-          for the other recipients, which stay unless some are given. Older data stays readable \
-          for the older identity, which the key keeps, until 'sandboxctl key rewrap' has replaced it.
+          Creates a new identity, and with it a new recovery key. New data is encrypted for it \
+          and for the other recipients, which stay unless some are given. Older data stays \
+          readable for the older identity, which the key keeps, until 'sandboxctl key rewrap' has \
+          replaced it. Until then, recipients that are added here cannot read it.
 
           A passphrase is needed, and there must be no other keys: remove them first, and add them \
           again afterwards. Hosts that use the recovery key or write without a key have to accept \
@@ -77,6 +78,7 @@ extension KeyCommand {
       } else if !output.quiet {
         try show(rotation, console)
       }
+      warn(of: rotation, console)
       return .done
     }
 
@@ -106,6 +108,16 @@ extension KeyCommand {
         }
         throw error
       }
+    }
+
+    /// Warns that an added recipient is not one of what is stored already, which new snapshots use.
+    private func warn(of rotation: Repository.Rotation, _ console: Console) {
+      guard let first = rotation.added.first else { return }
+      let others = rotation.added.count - 1
+      console.warning(
+        "'\(first)'\(others > 0 ? " and \(Sizes.count(others, "other recipient"))" : "") cannot "
+          + "read what is stored already, or later snapshots that share data with it, before "
+          + "'sandboxctl key rewrap' is complete")
     }
 
     private func show(_ rotation: Repository.Rotation, _ console: Console) throws {
@@ -138,6 +150,7 @@ extension Repository.Rotation {
     [
       "change": .string(isCompletion ? "completed" : "rotated"),
       "recipients": .array(recipients.map { .string($0.description) }),
+      "added_recipients": .array(added.map { .string($0.description) }),
       "older_identities": .integer(Int64(max(0, identities.count - 1))),
     ]
   }

@@ -271,7 +271,7 @@ extension RepairCommand {
     }
 
     private func hint(_ report: SnapshotRepair.Report, _ console: Console) {
-      if report.unreadable.contains(where: { $0.kind == .damaged }) {
+      if report.unreadable.contains(where: { $0.kind == .damaged && !$0.isRefused }) {
         console.hint(
           "restore damaged snapshots from a copy, or remove them with "
             + "'sandboxctl forget --force ID\(change.repository.suffix)'")

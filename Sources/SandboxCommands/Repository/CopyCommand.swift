@@ -119,7 +119,8 @@ struct CopyCommand: SandboxCommand {
     for snapshot in report.damagedInTarget {
       console.warning("snapshot \(snapshot.shownLoss) in '\(to)'")
     }
-    if !report.incomplete.isEmpty {
+    // What another key may open is not lost.
+    if !report.incomplete.isEmpty, !report.damaged.contains(where: \.isRefused) {
       let suffix = repository.suffix(withKey: source.isEncrypted)
       console.hint(
         "'sandboxctl repair snapshots\(suffix)' rewrites such snapshots without the lost data")

@@ -84,7 +84,8 @@ struct MirrorCommand: SandboxCommand {
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
     let isWhole =
-      report.damaged.isEmpty && report.refusal == nil && !keysDiffer && report.possiblePlace == nil
+      report.damaged.isEmpty && report.unread == 0 && report.refusal == nil && !keysDiffer
+      && report.possiblePlace == nil
     return isWhole ? .done : .doneInPart
   }
 
@@ -98,16 +99,30 @@ struct MirrorCommand: SandboxCommand {
     }
   }
 
-  /// - Parameter connection: the options that a suggested command needs to reach the mirror.
-  private func warn(of report: RepositoryMirror.Report, connection: String, _ console: Console) {
+  /// Warns about what could not be read. Many objects have the same hint, which is printed once.
+  private func warnOfDamage(_ report: RepositoryMirror.Report, _ console: Console) {
+    var hints: Set<String> = []
     for error in report.damaged {
       console.warning(error.description)
-      if let hint = error.hint { console.hint(hint) }
+      if let hint = error.hint, hints.insert(hint).inserted { console.hint(hint) }
     }
+    guard report.unread > 0 else { return }
+    console.warning(
+      "\(change.dryRun ? "would copy" : "copied") \(Sizes.count(report.unread, "snapshot")) unread: "
+        + "the key lacks an older identity, from before a 'key rotate'")
+    console.hint(
+      "to check them, run 'sandboxctl check' for the mirror with a passphrase or all lines of the "
+        + "recovery key; 'sandboxctl key rewrap' makes them readable for all recipients")
+  }
+
+  /// - Parameter connection: the options that a suggested command needs to reach the mirror.
+  private func warn(of report: RepositoryMirror.Report, connection: String, _ console: Console) {
+    warnOfDamage(report, console)
     for snapshot in report.incomplete {
       console.warning("snapshot \(snapshot.shownLoss), and was not copied")
     }
-    if !report.incomplete.isEmpty {
+    // What another key may open is not lost.
+    if !report.incomplete.isEmpty, !report.damaged.contains(where: \.isRefused) {
       console.hint(
         "'sandboxctl repair snapshots\(change.repository.suffix)' rewrites such snapshots without "
           + "the lost data")
@@ -196,7 +211,7 @@ extension RepositoryMirror.Report {
         ]
       } ?? .null,
       "waiting_packs": .integer(Int64(waitingPacks)),
-      "incomplete": .integer(Int64(incomplete.count)),
+      "incomplete": .integer(Int64(incomplete.count)), "unread": .integer(Int64(unread)),
       "damaged": .array(damaged.map { .string($0.description) }),
       "different_keys": .array(differentKeys.map { .string($0.description) }),
       "removed_keys": .array(removedKeys.map { .string($0.description) }),
