@@ -83,6 +83,28 @@ import Testing
     #expect(killed > 0)
   }
 
+  /// A signal that arrives with the lease ends the command before it has changed anything, and
+  /// leaves neither the lease nor the right to remove objects to other programs.
+  @Test(arguments: [Work.add, .change, .remove, .rotate]) func signalledChangeLeavesNoLease(
+    _ work: Work
+  ) throws {
+    let keys = try Self.prepare(work)
+    let files = try keys.cli.names(in: "repo/keys")
+    let settings = try keys.cli.directory.read("repo/repository.json")
+    let tracer = try Strace(
+      "mkdirat", signalling: "TERM", on: [keys.cli.directory.string + "/repo/leases"])
+    let outcome = try keys.cli.run(
+      "\(work.rawValue) --repo repo \(Self.old) --json", under: tracer.command)
+    #expect(outcome.code == 130 && outcome.output.isEmpty, "\(outcome)")
+    #expect(outcome.errors.contains(#""code":"interrupted""#), "\(outcome.errors)")
+    #expect(outcome.errors.contains("nothing was changed: run it again"), "\(outcome.errors)")
+    #expect(try keys.cli.names(in: "repo/leases").isEmpty)
+    #expect(try keys.cli.names(in: "repo/keys") == files && !keys.cli.isThere("next.key"))
+    #expect(try keys.cli.directory.read("repo/repository.json") == settings)
+    #expect(try isOpened(keys, by: Self.old))
+    try finish(keys, work, "\(work), after a signal")
+  }
+
   /// Whether a key opens the repository, on this host or on one that has not used it before.
   private func isOpened(
     _ keys: KeyFixture, by options: String, isElsewhere: Bool = false

@@ -68,6 +68,15 @@ struct Strace {
     paths = []
   }
 
+  /// Sends a signal to the program at the first of the calls on these files, or on entries of these
+  /// directories.
+  init(_ calls: String, signalling signal: String, on paths: [String]) throws {
+    directory = try TemporaryDirectory("strace", inMemory: true)
+    injection = "inject=\(calls):signal=\(signal):when=1"
+    self.calls = calls
+    self.paths = paths
+  }
+
   /// Only records the calls.
   init(recording calls: String) throws {
     directory = try TemporaryDirectory("strace", inMemory: true)

@@ -30,18 +30,30 @@ extension Repository {
 
   /// Adds a key file for a passphrase.
   ///
+  /// - Parameter checkCancellation: called before anything is written besides the lease.
   /// - Throws: `invalid` for an invalid name, if a key of that name exists or if there are 16
   ///   keys; `keyRequired` without an identity, or without an older one that objects need; `busy`
-  ///   if another program is changing keys or removing objects; `leaseLost`.
-  public func addKey(_ name: String, passphrase: AgePassphrase) throws(StoreError) {
-    try saveKey(name, passphrase: passphrase, isReplacing: false)
+  ///   if another program is changing keys or removing objects; `leaseLost`; errors of
+  ///   `checkCancellation`.
+  public func addKey(
+    _ name: String, passphrase: AgePassphrase,
+    checkCancellation: () throws(StoreError) -> Void = {}
+  ) throws(StoreError) {
+    try saveKey(
+      name, passphrase: passphrase, isReplacing: false, checkCancellation: checkCancellation)
   }
 
   /// Replaces a key file by one for another passphrase. The old one exists until then.
   ///
-  /// - Throws: `invalid` if there is no key of that name, else as `addKey(_:passphrase:)`.
-  public func replaceKey(_ name: String, passphrase: AgePassphrase) throws(StoreError) {
-    try saveKey(name, passphrase: passphrase, isReplacing: true)
+  /// - Parameter checkCancellation: called before anything is written besides the lease.
+  /// - Throws: `invalid` if there is no key of that name, else as
+  ///   `addKey(_:passphrase:checkCancellation:)`.
+  public func replaceKey(
+    _ name: String, passphrase: AgePassphrase,
+    checkCancellation: () throws(StoreError) -> Void = {}
+  ) throws(StoreError) {
+    try saveKey(
+      name, passphrase: passphrase, isReplacing: true, checkCancellation: checkCancellation)
   }
 
   /// Writes the trusted signers to the key file that a passphrase opened, so that other hosts can
@@ -62,11 +74,12 @@ extension Repository {
   /// rotation that another has made meanwhile.
   ///
   /// - Parameters:
-  ///   - keepsPassphrase: whether the passphrase must be the one of the file that is replaced.
+  ///   - keepsPassphrase: whether the passphrase must open the file that is replaced.
   ///   - workFactor: the base-two logarithm of scrypt's work factor.
   func saveKey(
     _ name: String, passphrase: AgePassphrase, isReplacing: Bool, keepsPassphrase: Bool = false,
-    workFactor: Int = KeyFile.workFactor
+    workFactor: Int = KeyFile.workFactor,
+    checkCancellation: () throws(StoreError) -> Void = {}
   ) throws(StoreError) {
     let change = KeyChange(action: isReplacing ? "change the key" : "add the key", name: name)
     try requireKeyFiles(change)
@@ -96,11 +109,12 @@ extension Repository {
         .invalid, "the repository has \(KeyFile.maximumCount) keys, which is the maximum",
         hint: "remove one that is not used with 'sandboxctl key remove'")
     }
-    if keepsPassphrase, try !isOpened(path, by: passphrase) {
+    if keepsPassphrase, try !opens(path, with: passphrase) {
       throw change.error(
         .invalid, "another program has changed its passphrase", hint: "run the command again")
     }
     let bytes = try encode(keys, for: passphrase, workFactor: workFactor, change)
+    try checkCancellation()
     try right.requireHeld()
     try lease.save(bytes, as: path)
   }
@@ -188,21 +202,25 @@ extension Repository {
   /// The seconds by which the clocks of a store's servers may differ.
   static let clockTolerance = 900.0
 
-  private func isOpened(
-    _ path: ObjectPath, by passphrase: AgePassphrase
+  /// Whether a passphrase opens a key file.
+  private func opens(
+    _ path: ObjectPath, with passphrase: AgePassphrase
   ) throws(StoreError) -> Bool {
     let bytes = try storage.load(path, limit: KeyFile.maximumSize)
     return (try? KeyFile(bytes, openedWith: passphrase)) != nil
   }
 
-  /// Removes a key file, unless it is the last one. The repository was opened with another one, or
-  /// with the identity, which proves that something else opens it. Only one program at a time
-  /// removes keys, so that two do not remove the last two.
+  /// Removes a key file, unless it is the last intact one. The repository must have been opened
+  /// with another one, or with an identity: something else then opens it. Only one program at a
+  /// time removes keys, so that two do not remove the last two.
   ///
+  /// - Parameter checkCancellation: called before it is removed.
   /// - Throws: `invalid` if there is no key of that name, no other intact one, or if it is the one
   ///   that opened the repository; `keyRequired` if the repository was not opened; `busy` if
   ///   another program is removing objects or rotated the key; `leaseLost`; `writeRefusal`.
-  public func removeKey(_ name: String) throws(StoreError) {
+  public func removeKey(
+    _ name: String, checkCancellation: () throws(StoreError) -> Void = {}
+  ) throws(StoreError) {
     let change = KeyChange(action: "remove the key", name: name)
     try requireKeyFiles(change)
     guard let keys, !keys.identities.isEmpty else {
@@ -222,7 +240,8 @@ extension Repository {
     try requireCurrent("remove a key from")
     guard try storage.status(KeyFile.path(name)) != nil else { throw change.missing }
     for other in try keyEntries() where other.name != name {
-      guard try isUsable(other) else { continue }
+      guard try isIntact(other) else { continue }
+      try checkCancellation()
       try right.requireHeld()
       return try lease.remove(KeyFile.path(name))
     }
@@ -232,8 +251,8 @@ extension Repository {
         + "'sandboxctl key change'")
   }
 
-  /// Whether a key file may be opened by a passphrase, as far as that is known without one.
-  private func isUsable(_ entry: KeyEntry) throws(StoreError) -> Bool {
+  /// Whether a key file is intact, as far as can be seen without its passphrase.
+  private func isIntact(_ entry: KeyEntry) throws(StoreError) -> Bool {
     do throws(StoreError) {
       let bytes = try storage.load(KeyFile.path(entry.name), limit: KeyFile.maximumSize)
       return KeyFile.fault(of: bytes) == nil

@@ -89,15 +89,18 @@ extension KeyCommand {
     ) throws -> Repository.Rotation {
       var isPrinted = false
       do {
-        return try opened.rotateKey(to: others) { identities in
-          if let recoveryKey {
-            try RecoveryKeyFile.requireOutside(location, recoveryKey)
-            try RecoveryKeyFile.writeOrKeep(identities, at: recoveryKey, console)
-          } else {
-            try console.printRecoveryKey(
-              identities,
-              title: "the recovery key, which is printed only now, with all of these lines:")
-            isPrinted = true
+        return try output.changingKeys {
+          try opened.rotateKey(to: others) { identities in
+            try KeyCommand.checkNotStopped("rotate the key of", "\(location)")
+            if let recoveryKey {
+              try RecoveryKeyFile.requireOutside(location, recoveryKey)
+              try RecoveryKeyFile.writeOrKeep(identities, at: recoveryKey, console)
+            } else {
+              try console.printRecoveryKey(
+                identities,
+                title: "the recovery key, which is printed only now, with all of these lines:")
+              isPrinted = true
+            }
           }
         }
       } catch {

@@ -178,6 +178,8 @@ extension Repository {
   fileprivate mutating func changeTrust(
     in known: KnownSigners, _ console: Console, _ change: (inout TrustedSigners) -> Void
   ) throws {
+    // A signal must not leave the lease with which the key file is changed.
+    try StopSignals.watch()
     trust = try known.update(change)
     if try !saveSigners(), isEncrypted {
       console.note("recorded on this host only: a passphrase is needed to change its key file")

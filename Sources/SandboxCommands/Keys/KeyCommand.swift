@@ -118,7 +118,12 @@ extension KeyCommand {
       let input = try passphrase.input(console)
       let opened = try repository.open(console).repository
       try opened.requireIdentity("add the key", of: name)
-      try opened.addKey(name, passphrase: input.readNew(console))
+      let passphrase = try input.readNew(console)
+      try output.changingKeys {
+        try opened.addKey(name, passphrase: passphrase) { () throws(StoreError) in
+          try KeyCommand.checkNotStopped("add the key", name)
+        }
+      }
       try output.show("added", key: name, console)
       return .done
     }
@@ -156,7 +161,12 @@ extension KeyCommand {
       let name = try self.name ?? onlyKey()
       let opened = try repository.open(console).repository
       try opened.requireIdentity("change the key", of: name)
-      try opened.replaceKey(name, passphrase: input.readNew(console))
+      let passphrase = try input.readNew(console)
+      try output.changingKeys {
+        try opened.replaceKey(name, passphrase: passphrase) { () throws(StoreError) in
+          try KeyCommand.checkNotStopped("change the key", name)
+        }
+      }
       try output.show("changed", key: name, console)
       return .done
     }
@@ -199,7 +209,12 @@ extension KeyCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      try repository.open(console).repository.removeKey(name)
+      let opened = try repository.open(console).repository
+      try output.changingKeys {
+        try opened.removeKey(name) { () throws(StoreError) in
+          try KeyCommand.checkNotStopped("remove the key", name)
+        }
+      }
       try output.show("removed", key: name, console)
       return .done
     }
@@ -243,6 +258,24 @@ extension KeyCommand {
       }
       return .done
     }
+  }
+}
+
+extension KeyCommand {
+  /// Ends a change of keys that a signal has asked to stop before it has changed anything.
+  static func checkNotStopped(_ action: String, _ subject: String) throws(StoreError) {
+    guard StopSignals.isStopping() else { return }
+    throw .interrupted(action, subject, hint: "nothing was changed: run it again")
+  }
+}
+
+extension OutputOptions {
+  /// Changes keys under a lease, which a signal must not leave behind: it stops the change before
+  /// its first write, or not at all.
+  func changingKeys<Result>(_ change: () throws -> Result) throws -> Result {
+    let display = try ProgressDisplay(ProgressCounters(), .onRequest, isJSON: json)
+    defer { display.end() }
+    return try change()
   }
 }
 
