@@ -148,6 +148,31 @@ struct ImportResticTests {
     #expect(outcome.errors.contains("restic ended with status"), "\(outcome.errors)")
     #expect(try cli.snapshots().count == 3)
   }
+
+  /// restic writes a special file at the top of a snapshot into the archive, as an empty file.
+  @Test func specialFilesAtTheTopDoNotBecomeFiles() throws {
+    try shell(
+      """
+      mkdir -p tree/inner
+      mkfifo tree/a tree/inner/b
+      echo text > tree/c
+      restic -q init --repo old
+      cd tree
+      restic -q --repo ../old backup --host ada .
+      """)
+    let outcome = try cli.run(
+      ["import", "restic", "old", "--repo", "repo"], environment: passwords)
+    #expect(outcome.code == 3, "\(outcome)")
+    for path in ["a", "inner/b"] {
+      #expect(
+        outcome.errors.contains("not imported: \(path): restic writes no fifo"),
+        "\(outcome.errors)")
+    }
+    #expect(!outcome.errors.contains("in whole seconds"), "\(outcome.errors)")
+    _ = try cli.succeed("restore latest:folders/ada --to back --repo repo --quiet")
+    let found = try TreeRecord.all(in: cli.directory, "back")
+    #expect(Set(found.keys.filter { !$0.isEmpty }) == ["c", "inner"])
+  }
 }
 
 /// A small tree of entries that tar archives of both programs can contain.

@@ -105,6 +105,20 @@ struct PeerEntryListTests {
     #expect(short.fault == "the list of entries is shorter than the archive")
   }
 
+  /// restic writes a special file at the top of a snapshot as an empty file.
+  @Test func specialFilesInTheArchiveAreSkipped() {
+    let text = [
+      node("/a", "fifo"), node("/b", "socket"), node("/\\u00e9", "fifo"), node("/f"),
+      node("/g", "fifo"),
+    ].joined(separator: "\n")
+    let list = PeerEntryList(.restic, reader(.restic, text)) { 0 }
+    #expect(list.isSpecialFile("a") && list.isSpecialFile("\u{e9}"))
+    #expect(!list.isSpecialFile("f") && list.time(of: "f") == time)
+    list.finish()
+    #expect(list.fault == nil)
+    #expect(list.skipped.listed.map { "\($0.path)" } == ["a", "b", "\u{e9}", "g"])
+  }
+
   /// Entries that are only in the list are reported, even after the last one of the archive.
   @Test func entriesThatTheArchiveLacksAreNamed() {
     let text = [node("/a"), node("/b", "socket"), node("/c"), node("/d", "fifo"), node("/e")]

@@ -8,6 +8,8 @@ internal import SystemIO
 final class PeerEntryList {
   private let kind: PeerKind
   private var reader: PeerEntryReader
+  /// The next entry, if it was read and not used.
+  private var waiting: PeerEntry?
   /// Waits until the program has ended. Returns its exit status, or nil if that is not known.
   private let end: () -> Int?
   /// The reason why the list is not used after some entry.
@@ -33,6 +35,23 @@ final class PeerEntryList {
   ///   is not known.
   init(_ kind: PeerKind, _ reader: PeerEntryReader, end: @escaping () -> Int?) {
     (self.kind, self.reader, self.end) = (kind, reader, end)
+  }
+
+  /// Whether the next entry of the archive is a special file, which is to be skipped. It is
+  /// recorded.
+  ///
+  /// restic omits special files only in directories: those at the top of a snapshot, as after
+  /// `restic backup .`, are in the archive as empty files.
+  func isSpecialFile(_ path: ByteString) -> Bool {
+    while fault == nil, let entry = next() {
+      guard let type = entry.omittedType else {
+        waiting = entry
+        return false
+      }
+      skip(entry, "\(kind.rawValue) writes no \(type) into archives")
+      if Self.isEqual(entry.path, path) { return true }
+    }
+    return false
   }
 
   /// Returns the time of the next entry of the archive, or nil if the list does not have it.
@@ -72,6 +91,10 @@ final class PeerEntryList {
 
   /// Returns the next entry; nil after the last one, and after a fault of the list.
   private func next() -> PeerEntry? {
+    if let entry = waiting {
+      waiting = nil
+      return entry
+    }
     let entry = reader.next()
     if entry == nil { fault = reader.fault }
     return entry
@@ -86,6 +109,13 @@ final class PeerEntryList {
   /// replaced, so only the order shows which entry it is.
   private static func isSame(_ listed: String, _ path: ByteString) -> Bool {
     guard path.bytes.allSatisfy({ $0 < 0x80 }) else { return true }
+    return isEqual(listed, path)
+  }
+
+  /// Whether a path in the list is that of an entry, both with replacements for bytes that are not
+  /// UTF-8.
+  private static func isEqual(_ listed: String, _ path: ByteString) -> Bool {
+    let path = ByteString(String(decoding: path.bytes, as: UTF8.self))
     return ByteString(listed).components.filter { $0 != "." } == path.components
   }
 }

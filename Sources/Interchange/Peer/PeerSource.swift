@@ -53,14 +53,16 @@ package struct PeerSource: ~Copyable, EntrySource {
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     if let entry = rootEntry.take() { return entry }
     do throws(InterchangeError) {
-      guard var entry = try archive.next() else {
-        try stream.requireSuccess()
-        finishList()
-        return nil
+      while var entry = try archive.next() {
+        let path = entry.joinedPath
+        if list?.isSpecialFile(path) == true { continue }
+        if let time = list?.time(of: path) { entry.modified = time }
+        place(&entry)
+        return entry
       }
-      if let time = list?.time(of: entry.joinedPath) { entry.modified = time }
-      place(&entry)
-      return entry
+      try stream.requireSuccess()
+      finishList()
+      return nil
     } catch { throw stream.failure(after: error) }
   }
 
