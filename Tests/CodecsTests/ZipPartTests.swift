@@ -184,6 +184,22 @@ struct ZipPartTests {
     #expect(try members(Input(bytes), partSize: 3) == whole)
   }
 
+  /// libarchive takes a name from the local header, and does not compare it with the directory's.
+  @Test(arguments: [2, Int.max], [true, false])
+  func aNameOtherThanThatOfTheDirectoryIsKnown(partSize: Int, isLocal: Bool) throws {
+    var bytes = try archive(5)
+    #expect(try members(Input(bytes), partSize: partSize).allSatisfy { !$0.facts.isRenamed })
+    let name = Array("cafe\u{301} 1".utf8)
+    let places = bytes.indices.filter { bytes[$0...].starts(with: name) }
+    #expect(places.count == 2)
+    let place = try #require(isLocal ? places.first : places.last)
+    bytes[place + name.count - 1] = UInt8(ascii: "9")
+    let found = try members(Input(bytes), partSize: partSize)
+    #expect(found.map(\.facts.isRenamed) == [false, true, false, false, false])
+    let path = Array("cafe\u{301} \(isLocal ? 9 : 1)".utf8)
+    #expect(found[1].facts.path == path)
+  }
+
   /// libarchive seeks to each member, and each member contains the flags of its name. Bytes that
   /// were just read are not read again for that.
   @Test func smallMembersAreReadTogether() throws {

@@ -103,6 +103,27 @@ struct ArchiveEndTests {
     #expect(plain.isComplete && plain.skipped.isEmpty, "\(plain)")
   }
 
+  /// libarchive takes the name before the content, and not that of the directory.
+  @Test func aZipEntryWithTwoNamesIsNamed() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("content", at: "first")
+    try directory.write("content", at: "second")
+    try Archives.run("zip -q z.zip first second", in: directory)
+    let (whole, _) = try Archives.importing("z.zip", of: directory)
+    #expect(whole.isComplete && whole.skipped.isEmpty, "\(whole)")
+    var bytes = try directory.read("z.zip")
+    let place = try #require(
+      bytes.indices.first { bytes[$0...].starts(with: Array("first".utf8)) })
+    bytes[place] = UInt8(ascii: "F")
+    try directory.write(bytes, at: "z.zip")
+    let (report, fixture) = try Archives.importing("z.zip", of: directory)
+    #expect(report.skipped.listed.map(\.path) == ["First"] && report.damage == nil)
+    #expect(!report.isComplete)
+    #expect(
+      report.skipped.listed.first?.reason.contains("another name for this entry") == true)
+    #expect(try fixture.text("folders/x/First", report) == "content")
+  }
+
   /// From a stream, the first of two archives is read.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
   func anArchiveAfterAZipInAStreamIsReported(format: ArchiveReader.Format) throws {

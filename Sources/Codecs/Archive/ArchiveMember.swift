@@ -22,6 +22,9 @@ public struct ArchiveMember: Sendable, Hashable {
   public var omissions: [String] = []
   /// Whether the content is encrypted, and so cannot be read.
   public var isEncrypted = false
+  /// Whether a zip archive has another name in its directory than at the member: one of the two is
+  /// damaged.
+  public var isRenamed = false
 
   /// The kinds of members.
   public enum Kind: Sendable, Hashable {

@@ -97,6 +97,15 @@ extension ArchiveReader {
       return names[path] ?? (path.last == UInt8(ascii: "/") ? names[Array(path.dropLast())] : nil)
     }
 
+    /// Whether the directory of a zip archive has another name for the member with a number.
+    /// Unknown, and false, if libarchive reads the archive as a stream.
+    func isRenamed(_ member: ArchiveMember, at number: Int) -> Bool {
+      guard let outline, let path = member.path, part != nil || outline.isInReach else {
+        return false
+      }
+      return outline.names.differs(path, at: number)
+    }
+
     /// The number of bytes that libarchive can read; nil for a stream.
     private var archiveSize: UInt64? { part?.size ?? input.size }
 

@@ -222,6 +222,7 @@ internal import Glibc
       member.attributes = PaxAttributeName.decoded(member.attributes)
     }
     if let path = member.path, let name = client.name(for: path) { member.path = name }
+    member.isRenamed = client.isRenamed(member, at: count + damagedCount - 1)
     unsafe client.setNamesWithNUL(of: &member, in: archive)
     if unsafe archive_entry_size_is_set(found) != 0 {
       content.size = unsafe UInt64(clamping: archive_entry_size(found))

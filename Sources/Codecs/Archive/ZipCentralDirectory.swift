@@ -27,6 +27,8 @@ struct ZipCentralDirectory {
     let hasNUL: Bool
     /// The offset of the local header in the file; nil if it is missing.
     let local: UInt64?
+    /// The sum of the name (`ZipMemberNames`).
+    let nameSum: UInt32
   }
 
   /// Bit 11 in the second byte of the flags: the name is UTF-8 (APPNOTE.TXT 4.4.4).
@@ -117,17 +119,18 @@ struct ZipCentralDirectory {
     let size = Self.fixedSize + name + extra
     guard let header = window.bytes(size, at: position, ahead: Window.portion) else { return nil }
     let names = header.dropFirst(Self.fixedSize).prefix(name)
+    let fields = header.dropFirst(Self.fixedSize + name)
     let system = fixed[fixed.startIndex + 5]
     let found = Header(
       start: position, hasFlaggedName: isFlagged && names.contains { $0 >= 0x80 }, system: system,
       hasBackslash: Self.unixSystems.contains(system) && names.contains(UInt8(ascii: "\\"))
         && !names.contains(UInt8(ascii: "/")),
       hasNUL: names.contains(0),
-      local: Self.localOffset(header, extra: header.dropFirst(Self.fixedSize + name))
-        .flatMap { offset in
-          let (local, isTooLarge) = offset.addingReportingOverflow(shift)
-          return isTooLarge ? nil : local
-        })
+      local: Self.localOffset(header, extra: fields).flatMap { offset in
+        let (local, isTooLarge) = offset.addingReportingOverflow(shift)
+        return isTooLarge ? nil : local
+      },
+      nameSum: ZipMemberNames.sum(names, extra: fields))
     position += UInt64(size) + comment
     return found
   }

@@ -115,6 +115,8 @@ extension ZipPart {
 struct ZipOutline {
   /// The bytes of headers to change so that names stay unchanged.
   let nameFlags: ZipNameFlags
+  /// The names of the members.
+  let names: ZipMemberNames
   /// The parts to read in sequence; empty to read the archive as a whole.
   let parts: [ZipPart]
   /// The number of headers.
@@ -131,13 +133,16 @@ struct ZipOutline {
     defer { input.seek(to: 0) }
     guard var directory = ZipCentralDirectory(in: input, size: size) else { return nil }
     var (flags, finder) = (ZipNameFlags(), ZipPart.Finder(members: members))
+    var names = ZipMemberNames()
     while let header = directory.next() {
+      names.add(header)
       flags.add(header, before: directory.range.lowerBound)
       finder.add(header)
     }
     guard directory.isAtEnd else { return nil }
     flags.finish(in: &directory)
-    (nameFlags, parts, count) = (flags, finder.parts(of: directory), finder.count)
+    (nameFlags, self.names) = (flags, names)
+    (parts, count) = (finder.parts(of: directory), finder.count)
     isInReach = directory.isInReach
   }
 }

@@ -150,6 +150,12 @@ extension ArchiveSource {
         path: file.name, reason: "an entry's name is not text of the encoding that it claims")
       return []
     }
+    if member.isRenamed {
+      skipped.append(
+        path: path,
+        reason: "the directory of the archive has another name for this entry, so one of the two "
+          + "is damaged: it was imported under this one")
+    }
     do throws(PathFault) {
       let components = try PathComponents.parse(path)
       var entry = ForeignEntry(
