@@ -28,6 +28,8 @@ final class StoredInput: AndroidBackupInput {
   private let file: Descriptor
   private let subject: ByteString
   private let isStopping: () -> Bool
+  /// The status at the start; nil if it is not known.
+  private let status: FileStatus?
   private var buffer: [UInt8]
   private var position: Int
   private var end: Int
@@ -40,12 +42,19 @@ final class StoredInput: AndroidBackupInput {
     _ file: consuming Descriptor, after count: Int, of start: [UInt8], subject: ByteString,
     isStopping: @escaping () -> Bool
   ) {
+    status = try? file.status()
     self.file = file
     self.subject = subject
     self.isStopping = isStopping
     buffer = start + [UInt8](repeating: 0, count: max(0, Self.portion - start.count))
     position = count
     end = start.count
+  }
+
+  /// Whether the file, which is not a stream, changed since the start.
+  var hasChanged: Bool {
+    guard let status, status.kind == .file, let now = try? file.status() else { return false }
+    return now.size != status.size || now.modified != status.modified
   }
 
   func read(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {

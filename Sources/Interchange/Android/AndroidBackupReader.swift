@@ -9,7 +9,10 @@ package import SystemIO
 package final class AndroidBackupReader: EntrySource {
   /// The header.
   package let header: AndroidBackupHeader
+  private let stored: StoredInput
   private var archive: AndroidTarReader
+  /// The path of the file for messages.
+  private let subject: ByteString
   /// The names of the packages with a manifest, and the manifest's content.
   package private(set) var manifests: [ByteString: AndroidManifest] = [:]
   package private(set) var skipped = SkippedEntries()
@@ -34,12 +37,14 @@ package final class AndroidBackupReader: EntrySource {
     isStopping: @escaping () -> Bool = { false }
   ) throws(InterchangeError) {
     let subject = file.name
+    self.subject = subject
     let start = try StoredInput.start(
       of: file, limit: AndroidBackupHeader.sizeLimit, isStopping)
     var count = 0
     header = try AndroidBackupHeader(start, count: &count, of: subject)
-    var input: any AndroidBackupInput = StoredInput(
+    stored = StoredInput(
       file, after: count, of: start, subject: subject, isStopping: isStopping)
+    var input: any AndroidBackupInput = stored
     if let encryption = header.encryption {
       let key = try Self.key(encryption, try password(), of: subject)
       input = DecryptedInput(input, key: key, subject: subject)
@@ -94,7 +99,18 @@ package final class AndroidBackupReader: EntrySource {
         skipped.append(path: member.path, reason: error.reason)
       }
     }
+    try requireUnchanged()
     return nil
+  }
+
+  /// Checks that the file did not change while it was read: its contents have no checksums.
+  private func requireUnchanged() throws(InterchangeError) {
+    guard stored.hasChanged else { return }
+    var error = InterchangeError(
+      .damaged, AndroidBackupHeader.action, subject: subject,
+      reason: InterchangeError.changedReason)
+    error.isSuspect = true
+    throw error
   }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {

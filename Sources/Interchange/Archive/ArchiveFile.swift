@@ -11,6 +11,12 @@ package protocol NamedArchiveInput: ArchiveInput {
   var failure: SystemError? { get }
   /// Whether the reading failed because a stop was requested.
   var isStopped: Bool { get }
+  /// Whether the bytes changed since the input was opened. The default is false, as for a stream.
+  var hasChanged: Bool { get }
+}
+
+extension NamedArchiveInput {
+  package var hasChanged: Bool { false }
 }
 
 /// The bytes of an archive: a file, a FIFO, or standard input.
@@ -94,4 +100,9 @@ extension ArchiveFile: NamedArchiveInput {
   }
 
   package func seek(to offset: UInt64) { position = offset }
+
+  package var hasChanged: Bool {
+    guard size != nil, let status = try? descriptor.status() else { return false }
+    return status.size != size || status.modified != modified
+  }
 }

@@ -64,7 +64,10 @@ package struct ArchiveSource: ~Copyable, EntrySource {
 
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     while pending.isEmpty {
-      guard let member = try nextMember() else { return nil }
+      guard let member = try nextMember() else {
+        try requireUnchanged()
+        return nil
+      }
       pending = entries(of: member).reversed()
     }
     let entry = pending.removeLast()
@@ -109,6 +112,15 @@ package struct ArchiveSource: ~Copyable, EntrySource {
     }
   }
 
+  /// Checks that the file did not change while it was read: a tar has no checksums of contents.
+  private func requireUnchanged() throws(InterchangeError) {
+    guard file.hasChanged else { return }
+    var fault = InterchangeError(
+      .damaged, Self.action, subject: file.name, reason: InterchangeError.changedReason)
+    fault.isSuspect = true
+    throw fault
+  }
+
   /// Records, once, what the file contains besides the archive.
   private mutating func noteRemark() {
     guard !hasEnded else { return }
@@ -134,7 +146,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
     var fault = InterchangeError(
       plain.kind, Self.action, subject: file.name, reason: error.reason,
       offset: reader.consumedBytes)
-    fault.isSuspect = reader.isSuspect
+    fault.isSuspect = reader.isSuspect || file.hasChanged
     return fault
   }
 }

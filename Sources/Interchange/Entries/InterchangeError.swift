@@ -85,6 +85,9 @@ package struct InterchangeError: Error, Sendable {
       offset: error.offset.map { UInt64(clamping: $0) })
   }
 
+  /// The reason if the source of an import was written meanwhile.
+  static let changedReason = "it changed while it was read"
+
   /// Whether data read before the error can be kept; it is sound unless `isSuspect` is true.
   package var keepsEarlierEntries: Bool { kind == .damaged || kind == .limitExceeded }
 }

@@ -15,6 +15,8 @@ package struct MobileSyncBackup: ~Copyable {
   let keys: ClassKeys?
   /// The wrapped key of Manifest.db; nil if that is not encrypted.
   let manifestKey: [UInt8]?
+  /// The state in which the backup was opened.
+  let marks: MobileSyncMarks
   /// Faults of the backup as a whole.
   private(set) var remarks = SkippedEntries()
 
@@ -39,6 +41,7 @@ package struct MobileSyncBackup: ~Copyable {
     let directory = try Self.system(path) { () throws(SystemError) in
       try Directory.open(resolved: path)
     }
+    let marks = MobileSyncMarks(in: directory)
     var remarks = SkippedEntries()
     guard let manifest = try Self.list("Manifest.plist", in: directory, path) else {
       throw InterchangeError(
@@ -57,6 +60,7 @@ package struct MobileSyncBackup: ~Copyable {
     (device, isEncrypted) = (properties.device, properties.isEncrypted)
     manifestKey = properties.manifestKey
     self.directory = directory
+    self.marks = marks
     (self.path, self.remarks) = (path, remarks)
   }
 

@@ -13,6 +13,8 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   /// The description of the device.
   package let device: MobileSyncDevice
   private let hasDirectories: Bool
+  /// The state in which the backup was opened; nil after it was compared.
+  private var marks: MobileSyncMarks?
   private var reader: MobileSyncEntryReader
   private var batches: MobileSyncReadAhead
   /// The current batch, and the position of the next entry in it.
@@ -43,6 +45,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
       try backup.directory.duplicate()
     }
     hasDirectories = manifest.hasDirectories
+    marks = backup.marks
     reader = MobileSyncEntryReader(
       domains: MobileSyncDomains(apps: apps),
       contents: MobileSyncContents(in: root, hasDirectories: hasDirectories), keys: backup.keys,
@@ -86,12 +89,26 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   /// Returns the next entry, with the content of a small file.
   private mutating func nextEntry() throws(InterchangeError) -> MobileSyncBatch.Entry? {
     while position == batch.entries.count {
-      guard let next = try nextBatch() else { return nil }
+      guard let next = try nextBatch() else {
+        noteChange()
+        return nil
+      }
       skipped.append(next.skipped)
       (batch, position) = (next, 0)
     }
     defer { position += 1 }
     return batch.entries[position]
+  }
+
+  /// Records, once, that the backup changed while it was read.
+  private mutating func noteChange() {
+    guard let marks = marks.take(), let root = try? Directory.open(resolved: path),
+      MobileSyncMarks(in: root) != marks
+    else { return }
+    skipped.append(
+      path: MobileSyncBackup.status,
+      reason: "the backup changed while it was read, so files may be missing or wrong: import it "
+        + "again when it is complete")
   }
 
   private mutating func nextBatch() throws(InterchangeError) -> MobileSyncBatch? {
