@@ -202,7 +202,7 @@ extension BackupWorker {
       throw DatabaseFound()
     }
     if !wasUnchanged { run.record { $0.recordChanging(path, isMapped: isMapped) } }
-    if status.size != directory.scan.entries[index].status.size {
+    if content.size != scanned.size {
       run.record { $0.sizes[directory.id(index)] = content.size }
     }
     let metadata = try readMetadata(file.attributes, path) { () throws(SystemError) in
@@ -215,7 +215,7 @@ extension BackupWorker {
     run.request.counters.didHandle(files: 1)
     return ReadEntry(
       entry: entry, status: status,
-      isStable: wasUnchanged && metadata.isWhole
+      isStable: wasUnchanged && metadata.isWhole && content.size == status.size
         && ChangeRules.isStable(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
       batchStart: content.batchStart)
   }
@@ -237,6 +237,7 @@ extension BackupWorker {
     _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
     status: FileStatus, mode: ReadMode
   ) throws -> ReadContent {
+    if status.size == 0 { return .stored(try readUnsized(file, at: path)) }
     let mayHaveHoles = status.allocated < status.size
     if !mayHaveHoles, mode == .batched, SmallFileBatch.sizes ~= status.size {
       let range = try smallFiles.read(Int(status.size), of: file)
