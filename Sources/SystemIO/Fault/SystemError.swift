@@ -85,6 +85,12 @@ extension SystemError: CustomStringConvertible {
       return "it is on another mount or subvolume, or a directory in the lower layer of an overlay"
     }
     if isProcessLimit { return "the limit of processes and threads, or of memory, is reached" }
+    if number == ENOSPC, operation == .setAttributes {
+      return "the volume is full, or its file system cannot store attributes of this size"
+    }
+    if number == EFBIG, operation == .write || operation == .truncate {
+      return "it is larger than the file system, or the limit of file sizes, allows"
+    }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
@@ -257,6 +263,7 @@ extension SystemError: CustomStringConvertible {
     case EXDEV: "it is on another file system"
     case EWOULDBLOCK: "another process holds its lock"
     case ESTALE: "it was replaced in the meantime"
+    case EFBIG: "it is too large"
     case EINVAL: "the name or value is not valid here"
     case EOPNOTSUPP: "the file system does not support it"
     default: unsafe String(cString: strerror(number))
