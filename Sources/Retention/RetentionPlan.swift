@@ -28,7 +28,7 @@ package struct RetentionTerms {
 
   /// Creates a request.
   package init(
-    _ rules: RetentionRules, grouping: SnapshotGrouping = [.device, .scope], now: Timestamp,
+    _ rules: RetentionRules, grouping: SnapshotGrouping = .standard, now: Timestamp,
     calendar: RetentionCalendar = .host, retain: @escaping (SnapshotHead) -> Int64?
   ) {
     self.rules = rules
@@ -244,79 +244,5 @@ struct BackupIdentities {
     var (id, steps) = (head.id, originals.count)
     while let original = originals[id], steps > 0 { (id, steps) = (original, steps - 1) }
     return id
-  }
-}
-
-/// The properties by which snapshots are grouped. Rules apply to each group separately.
-package struct SnapshotGrouping: OptionSet, Hashable, Sendable {
-  package let rawValue: Int
-
-  package init(rawValue: Int) { self.rawValue = rawValue }
-
-  /// The identity of the device.
-  package static let device = SnapshotGrouping(rawValue: 1)
-  /// The whole device, or the set of apps; for an import that names no device, the containers.
-  package static let scope = SnapshotGrouping(rawValue: 2)
-  /// The set of tags.
-  package static let tags = SnapshotGrouping(rawValue: 4)
-
-  private static let names: [(name: String, grouping: SnapshotGrouping)] = [
-    ("device", .device), ("scope", .scope), ("tags", .tags), ("tag", .tags),
-  ]
-
-  /// Parses names separated by commas: `device`, `scope`, `tags`. With an empty text, all snapshots
-  /// form one group. Returns nil for an unknown name.
-  package init?(_ text: String) {
-    self = []
-    for name in text.split(separator: ",", omittingEmptySubsequences: true) {
-      guard let found = Self.names.first(where: { $0.name == name }) else { return nil }
-      insert(found.grouping)
-    }
-  }
-
-  /// Returns the key of a snapshot's group.
-  package func key(of head: SnapshotHead) -> Key {
-    var key = Key()
-    if contains(.device) { key.device = head.device.identity }
-    if contains(.scope) {
-      key.scope = head.scope.inOrder
-      key.containers = head.importedContainers
-    }
-    if contains(.tags) { key.tags = Set(head.tags).sorted() }
-    return key
-  }
-}
-
-extension SnapshotGrouping {
-  /// The properties that all snapshots of a group have in common; nil if they may differ.
-  package struct Key: Hashable, Sendable {
-    /// The identity of the device.
-    package fileprivate(set) var device: String?
-    /// The scope, with its apps in order.
-    package fileprivate(set) var scope: Scope?
-    /// The containers of an import that names no device, in order; nil for others.
-    package fileprivate(set) var containers: [ByteString]?
-    /// The tags in order, each once.
-    package fileprivate(set) var tags: [String]?
-    /// Whether this host accepts the snapshots.
-    package fileprivate(set) var isAccepted = true
-  }
-}
-
-extension SnapshotHead {
-  /// The containers of an import from a format that names no device, such as an .ipa or an Android
-  /// backup; nil for other snapshots. Imports of the data of different apps, or of an app with and
-  /// without its bundle, have the same source but do not replace each other.
-  fileprivate var importedContainers: [ByteString]? {
-    guard device.identity.hasPrefix("import:"), device.layout != "folder" else { return nil }
-    return device.containers.map(\.path).sorted()
-  }
-}
-
-extension Scope {
-  /// The scope with its apps in order, each once.
-  fileprivate var inOrder: Scope {
-    guard case .apps(let apps) = self else { return self }
-    return .apps(Set(apps).sorted())
   }
 }

@@ -192,10 +192,23 @@ package final class SnapshotFinder {
   private func reportDevices(of found: SnapshotHead, named text: String, among all: [SnapshotHead])
   {
     let identity = found.device.identity
-    var seen: Set<String> = [identity]
-    let others = all.reversed().filter { seen.insert($0.device.identity).inserted }
+    let shared = SharedIdentities(all)
+    var seen: Set<ReportedDevice> = [ReportedDevice(found, shared)]
+    let others = all.reversed().filter { seen.insert(ReportedDevice($0, shared)).inserted }
     guard !others.isEmpty, reportedDevices.insert(identity).inserted else { return }
     notify(.otherDevices(others, than: found, named: text))
+  }
+
+  /// A device of the remark about other devices.
+  private struct ReportedDevice: Hashable {
+    let identity: String
+    /// The host name, if several machines have the identity.
+    let host: String?
+
+    init(_ head: SnapshotHead, _ shared: SharedIdentities) {
+      identity = head.device.identity
+      host = shared.contains(head) ? head.host : nil
+    }
   }
 
   /// Reports that a snapshot is dated in the future, if that is why it precedes one of another

@@ -142,10 +142,29 @@ struct ForgetTests {
     let line = "forget --keep-last 1 --this-host --repo repo"
     #expect(try cli.succeed(line).hasSuffix("removed 2 of 3 snapshots\n"))
     #expect(try present() == Set(former + [own[2]]))
-    let both = try cli.succeed(line + " --host former --dry-run")
-    #expect(both.hasSuffix("would remove 3 of 4 snapshots\n"), "\(both)")
+    let both = line + " --host former --dry-run"
+    let apart = try cli.run(both)
+    #expect(apart.output.hasSuffix("would remove 2 of 4 snapshots\n"), "\(apart)")
+    #expect(apart.errors.contains("'--group-by device,scope' makes them one"), "\(apart)")
+    let together = try cli.run(both + " --group-by device,scope")
+    #expect(together.output.hasSuffix("would remove 3 of 4 snapshots\n"), "\(together)")
+    #expect(together.errors.isEmpty, "\(together)")
     let named = try cli.run("forget \(short(own[2])) --this-host --repo repo")
     #expect(named.code == 2 && named.errors.contains("selected by '--this-host'"), "\(named)")
+  }
+
+  /// Machines that were cloned with their machine ID back up one device; a host that was renamed
+  /// does not.
+  @Test func latestOfClonedMachinesIsReported() throws {
+    let device = "place:0123:flatpak:/a"
+    for (day, host) in ["former", "present", "former"].enumerated() {
+      let id = try make(
+        "2026-01-0\(day + 1)T12:00:00Z", sequence: UInt64(day + 1), device: device, host: host)
+      let outcome = try cli.run("snapshots show latest --repo repo")
+      #expect(outcome.output.contains(id), "\(outcome)")
+      let isReported = outcome.errors.contains("on 'former'; other devices have ")
+      #expect(isReported == (day == 2), "\(outcome)")
+    }
   }
 
   /// The configuration can set an empty text, which is meaningful for this option.
@@ -277,7 +296,7 @@ struct ForgetTests {
 
   @Test func helpNamesTheDefaultGrouping() throws {
     let help = try cli.succeed("forget --help")
-    #expect(help.contains("(default: device,scope)") && !help.contains("SnapshotGrouping"))
+    #expect(help.contains("(default: device,host,scope)") && !help.contains("SnapshotGrouping"))
   }
 
   // MARK: - Sizes

@@ -123,6 +123,31 @@ struct PlanTests {
     #expect(SnapshotGrouping("device,colour") == nil)
   }
 
+  /// Machines that were cloned have the same machine ID, so only their names differ.
+  @Test func rulesApplyToEachHostOfAMachineIdentity() throws {
+    func heads(of device: String) -> [SnapshotHead] {
+      (0..<6).map { number in
+        .made(
+          number, at: now + Int64(number - 20) * day, device: device,
+          host: number % 2 == 0 ? "original" : "clone")
+      }
+    }
+    let machine = "place:0123:folder:/home"
+    for (device, names, groups) in [
+      (machine, nil, 2), (machine, "device,scope", 1), (machine, "host", 2),
+      ("udid:0123", nil, 1), ("udid:0123", "device,host", 1), ("udid:0123", "host", 2),
+    ] as [(String, String?, Int)] {
+      var terms = try terms("last 1")
+      if let names { terms.grouping = try #require(SnapshotGrouping(names)) }
+      let plan = RetentionPlan(heads(of: device), pins: [], terms)
+      #expect(plan.groups.count == groups, "\(device) \(names ?? "")")
+      #expect(plan.groups.allSatisfy { $0.kept == 1 })
+      // A second run removes nothing more.
+      let kept = heads(of: device).filter { plan.kept.contains($0.id) }
+      #expect(RetentionPlan(kept, pins: [], terms).removed.isEmpty)
+    }
+  }
+
   @Test func groupIsNeverEmptied() throws {
     let heads = days(5)
     let plan = try plan(heads, "tag never")

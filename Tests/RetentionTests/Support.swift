@@ -59,11 +59,11 @@ extension SnapshotHead {
   static func made(
     _ number: Int, at time: Timestamp, sequence: UInt64? = nil, tags: [String] = [],
     reason: Reason = .manual, scope: Scope = .device, device: String = "a",
-    original: SnapshotID? = nil
+    host: String = "host", original: SnapshotID? = nil
   ) -> SnapshotHead {
     var snapshot = Snapshot(
       repository: Blake2b.hash([]), source: Blake2b.hash(Array(device.utf8)),
-      sequence: sequence ?? UInt64(number + 1), time: time, host: "host", user: "user",
+      sequence: sequence ?? UInt64(number + 1), time: time, host: host, user: "user",
       device: DeviceRecord(
         identity: device, platform: "linux", layout: "folder", root: ByteString("/" + device)),
       scope: scope, reason: reason,

@@ -54,7 +54,7 @@ struct WordAdviceTests {
     ("backup --exclude-larger-than -5", "give a size such as 500M or 2GiB;"),
     ("forget --keep-last -1 --prune", "give a number of snapshots, or 'unlimited';"),
     ("backup --limit-upload x", "give bytes per second, such as 500K or 2M;"),
-    ("forget --group-by host", "give 'device', 'scope' or 'tags', several with commas"),
+    ("forget --group-by paths", "give 'device', 'host', 'scope' or 'tags', several with commas"),
     ("purge --until-free 10%", "give a number from 1 to 99, without a percent sign;"),
     ("prune --max-unused x", "give a size such as 500M, a share such as 5%, or 'unlimited';"),
   ])

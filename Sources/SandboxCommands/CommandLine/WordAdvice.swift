@@ -77,7 +77,7 @@ enum WordAdvice {
 
   /// The forms of values by the option, or by the name of the value in the help.
   private static let values = [
-    "--group-by": "give 'device', 'scope' or 'tags', several with commas, or '' for one group;",
+    "--group-by": "give 'device', 'host', 'scope' or 'tags', several with commas, or '' for one;",
     "--keep-last": number, "--keep-hourly": number, "--keep-daily": number,
     "--keep-weekly": number, "--keep-monthly": number, "--keep-yearly": number,
     "--max-unused": "give a size such as 500M, a share such as 5%, or 'unlimited';",

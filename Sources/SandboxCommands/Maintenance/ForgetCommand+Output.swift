@@ -93,6 +93,7 @@ struct GroupText {
     if group.key.device != nil, let head = group.entries.last?.head {
       parts.append(head.deviceText)
     }
+    if group.key.device == nil, let host = group.key.host { parts.append("host \(host)".shown) }
     if let scope = group.key.scope { parts.append("scope \(scope.text)".shown) }
     if let containers = group.key.containers, let first = containers.first {
       let others = containers.count > 1 ? " and \(containers.count - 1) more" : ""

@@ -16,7 +16,7 @@ struct ForgetCommand: SandboxCommand {
       usage: "sandboxctl forget (<snap> ... | --keep-last <n> ...) [--dry-run] [<options>]",
       discussion: """
         Removes the given snapshots, or those that no --keep rule keeps. The rules apply to each \
-        device and scope separately. Pinned snapshots and snapshots dated in the future are kept; \
+        device, host and scope separately. Pinned snapshots and snapshots dated in the future are kept; \
         those made before an update, a restore or a removal are kept for the time that the policy \
         states. The last snapshot of a group is removed only with --allow-last.
 
@@ -38,8 +38,8 @@ struct ForgetCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Apply the rules to each group of snapshots with the same device, scope or tags; '' for one "
-        + "group (default: device,scope).", valueName: "names"))
+      "Apply the rules to each group of snapshots with the same device, host, scope or tags; '' for "
+        + "one group (default: device,host,scope).", valueName: "names"))
   var groupBy: GroupBy?
 
   @OptionGroup var filter: SnapshotFilterOptions
@@ -234,7 +234,7 @@ struct ForgetCommand: SandboxCommand {
     return selection
   }
 
-  private var grouping: SnapshotGrouping { groupBy?.grouping ?? [.device, .scope] }
+  private var grouping: SnapshotGrouping { groupBy?.grouping ?? .standard }
 
   private func planByName(
     _ operation: ForgetOperation, _ console: Console
@@ -292,6 +292,7 @@ struct ForgetCommand: SandboxCommand {
         "no policy says how long automatic snapshots are kept: \(Sizes.count(unknown.count)) kept"
           + unknown.shortNames)
     }
+    noteHosts(of: plan, console)
     let refused = plan.groups.filter(\.isRefused)
     for group in refused {
       console.warning(
@@ -307,6 +308,21 @@ struct ForgetCommand: SandboxCommand {
 }
 
 extension ForgetCommand {
+  /// Reports that a device has snapshots of several host names, which are groups of their own.
+  private func noteHosts(of plan: RetentionPlan, _ console: Console) {
+    if groupBy != nil || output.quiet { return }
+    var hosts: [String: Set<String>] = [:]
+    for group in plan.groups {
+      guard let device = group.key.device, let host = group.key.host else { continue }
+      hosts[device, default: []].insert(host)
+    }
+    let count = hosts.values.count(where: { $0.count > 1 })
+    if count == 0 { return }
+    console.note(
+      "\(Sizes.count(count, "device")) with several host names: the rules apply to each name; if a "
+        + "host was renamed, '--group-by device,scope' makes them one group")
+  }
+
   /// The properties by which snapshots are grouped.
   struct GroupBy: ExpressibleByArgument {
     let grouping: SnapshotGrouping
