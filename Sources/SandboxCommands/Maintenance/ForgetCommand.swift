@@ -16,9 +16,9 @@ struct ForgetCommand: SandboxCommand {
       usage: "sandboxctl forget (<snap> ... | --keep-last <n> ...) [--dry-run] [<options>]",
       discussion: """
         Removes the given snapshots, or those that no --keep rule keeps. The rules apply to each \
-        device, host and scope separately. Pinned snapshots and snapshots dated in the future are kept; \
-        those made before an update, a restore or a removal are kept for the time that the policy \
-        states. The last snapshot of a group is removed only with --allow-last.
+        device, host and scope separately. Pinned snapshots and snapshots dated in the future are \
+        kept; those made before an update, a restore or a removal are kept for the time that the \
+        policy states. The last snapshot of a group is removed only with --allow-last.
 
         See sandboxctl-forget(1) for the rules, the JSON output and the exit statuses.
 
