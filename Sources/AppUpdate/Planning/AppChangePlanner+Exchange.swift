@@ -110,7 +110,9 @@ extension AppChangePlanner {
     planned.scanned = old
     if let old { planned.paths = DataOutcomes(scan.containers[old], all: .replaced).paths }
     if to != planned.from, isOccupied(to) {
-      plan.refuse(.location, "'\(to)' exists and is not this app")
+      plan.refuse(
+        .location, "'\(to)' exists and belongs to no app that has data on the device",
+        hint: "move it away; or start this app once, which creates its container, to update it")
     }
     plan.containers.append(planned)
   }

@@ -71,6 +71,15 @@ import Testing
     #expect(try fixture.names("home/Applications") == ["Example.app"])
   }
 
+  /// A bundle belongs to an app of the device once the app has a container.
+  @Test func aBundleWithoutDataIsNotReplaced() throws {
+    #expect(try run(.install, package("1.0")).isComplete)
+    let refusals = try plan(.install, package("2.0")).refusals
+    #expect(refusals.map(\.code) == [.location])
+    #expect(refusals.first?.reason.contains("belongs to no app that has data") == true)
+    #expect(refusals.first?.hint?.contains("start this app once") == true)
+  }
+
   /// Paths in an app's migration list are moved into the container when it is created, and only
   /// then.
   @Test func aMigrationIsPerformedOnce() throws {
