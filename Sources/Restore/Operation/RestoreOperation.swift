@@ -208,6 +208,7 @@ package struct RestoreOperation: ~Copyable {
     _ placement: inout Placement, in root: borrowing Directory,
     from staging: borrowing StagingDirectory, report: inout RestoreReport
   ) throws {
+    placement.restrictDirectories()
     do {
       try placement.placeAll(isStopping: isStopping)
     } catch {

@@ -19,6 +19,23 @@ extension Placement {
     }
   }
 
+  /// Withdraws from merged directories the access of the group and of others that their stored
+  /// modes do not give, before entries are put into them: an entry may be readable for everyone who
+  /// can reach it.
+  package mutating func restrictDirectories() {
+    let needed = plan.tree.directoriesWithWork()
+    for number in plan.tree.entries.indices {
+      let entry = plan.tree.entries[number]
+      guard needed[number], Self.isFinished(entry) else { continue }
+      // A failure is reported when the stored mode is set.
+      try? target.within(number) { directory throws(SystemError) in
+        let mode = try directory.status().permissions
+        let kept = mode & (entry.permissions | ~0o077)
+        if kept != mode { try directory.setPermissions(kept) }
+      }
+    }
+  }
+
   /// Sets the metadata of merged directories, deepest first.
   package mutating func finishDirectories(_ reader: RepositoryReader) {
     for number in plan.tree.entries.indices.reversed() {

@@ -62,6 +62,35 @@ import Testing
     #expect(try fixture.text("into/a") == "stored")
   }
 
+  /// The last mode of a directory that was seen.
+  private final class SeenMode: Sendable {
+    private let mode = Mutex<UInt16>(0)
+    var last: UInt16 { mode.withLock { $0 } }
+
+    func see(_ path: ByteString) {
+      let seen = (try? Directory.open(path: path).status().permissions) ?? 0
+      mode.withLock { $0 = seen }
+    }
+  }
+
+  /// Entries for everyone are not put into a directory that others can still enter.
+  @Test func aDirectoryIsClosedBeforeEntriesAreMovedIntoIt() throws {
+    try Directory.open(path: fixture.directory.path("tree/folder")).setPermissions(0o700)
+    let report = try fixture.backup()
+    let (folder, seen) = (fixture.directory.path("into/folder"), SeenMode())
+    var renames = 0
+    for call in 1...9 {
+      try writePresent()
+      try Directory.open(path: folder).setPermissions(0o775)
+      let plan = try fixture.plan(report, into: "into", .always)
+      let move = Faults.Plan(before: [.rename], at: call) { seen.see(folder) }
+      #expect(try Faults.inject(move) { try run(plan).isComplete })
+      if move.hasFired { renames = call }
+      #expect(try Directory.open(path: folder).status().permissions == 0o700)
+    }
+    #expect(renames > 0 && seen.last == 0o700, "\(renames), \(String(seen.last, radix: 8))")
+  }
+
   /// The names of a hard-linked file, and files of which only the permissions changed, count as
   /// unchanged.
   @Test func changesByTheRestoreItselfAreIgnored() throws {
