@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -88,6 +89,17 @@ struct OlderKeyTests {
     try lab.expectWhole("with the passphrase", snapshots: 3)
     #expect(try lab.rewrap().isComplete)
     try lab.expectWhole("with the added identity", snapshots: 3, key: .identities([added]))
+  }
+
+  /// The sizes of index objects come from their listing, which is one request on another host.
+  @Test func rewrapDoesNotAskForTheSizeOfEachIndexObject() throws {
+    let copy = lab.copy()
+    let rewrap = try KeyRewrap(
+      copy.open(copy.watched), isDry: true, workFactor: RotationLab.workFactor)
+    #expect(try rewrap.run().rewrapped.objects > 0)
+    let events = copy.watched.state.withLock { $0.events }
+    #expect(!events.contains { $0.hasPrefix("status index/") }, "\(events)")
+    #expect(events.contains("objects index"), "\(events)")
   }
 
   // MARK: - Mirrors

@@ -192,11 +192,14 @@ extension ObjectSurvey {
     try RepositoryListing.snapshotStatuses(storage).mapValues(\.size)
   }
 
-  /// Returns the stored sizes of all index objects.
+  /// Returns the stored sizes of all index objects. On another host their listing has them.
   static func indexSizes(_ storage: RepositoryStorage) throws(StoreError) -> [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]
-    for id in try RepositoryListing.indexes(storage) {
-      sizes[id] = try storage.status(storage.layout.index(id))?.size
+    do throws(StoreError) {
+      let listed = try RepositoryListing.indexesWithSizes(storage)
+      for id in listed.ids { sizes[id] = listed.sizes[storage.layout.index(id)] }
+    } catch {
+      guard error.isAbsence else { throw error }
     }
     return sizes
   }
