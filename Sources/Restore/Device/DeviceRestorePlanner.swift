@@ -211,27 +211,8 @@ struct DeviceRestorePlanner {
     _ item: Item, at target: ContainerTargets.Target, anchors: LinkAnchors,
     in scan: DeviceScan
   ) throws -> PlannedPart {
-    var rules = RestoreRules(
-      policy: request.policy, kind: item.logical.kind, anchors: anchors,
-      sparedBy: DeviceRestoreRequest.sparedBy)
-    rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
-    if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
-    rules.selection = item.selection
-    rules.comparesBytesAt = request.comparesBytes ? request.time : nil
-    rules.asideSuffix = PlannedTree.asideSuffix(at: request.time)
-    rules.emptied = emptied(in: item.record.path, rules)
-    rules.obstacle = target.obstacle
-    if item.logical.kind.isOneFile { adapt(&rules, toFile: item) }
-    // Packagers may give all files of a bundle the same time, so files of two versions can have the
-    // same time and size: a bundle is replaced as a whole.
-    let isExchanged = item.logical.kind == .bundle && request.replacesBundles
-    if isExchanged || isWholeBundle(item) { rules.sparedBy = rules.sparedBy.withBundles }
-    if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
-    if let present = target.present {
-      rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
-    } else if target.action == .make {
-      rules.generated = try generated(for: item, at: target, rules: rules)
-    }
+    let isExchanged = isExchanged(item)
+    let rules = try rules(for: item, at: target, anchors: anchors, in: scan)
     try RestoreTarget.refuse(target.path, in: request.protected)
     let location = location(of: target)
     var part = RestoreRequest(
@@ -247,6 +228,39 @@ struct DeviceRestorePlanner {
     return PlannedPart(
       path: item.record.path, action: target.action, target: target.path,
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
+  }
+
+  /// Whether the files of a bundle are all replaced. Packagers may give all of them the same time,
+  /// so those of two versions can have the same time and size.
+  private func isExchanged(_ item: Item) -> Bool {
+    item.logical.kind == .bundle && request.replacesBundles
+  }
+
+  /// Returns the rules for the part of an item.
+  private func rules(
+    for item: Item, at target: ContainerTargets.Target, anchors: LinkAnchors,
+    in scan: DeviceScan
+  ) throws -> RestoreRules {
+    var rules = RestoreRules(
+      policy: request.policy, kind: item.logical.kind, anchors: anchors,
+      sparedBy: DeviceRestoreRequest.sparedBy)
+    rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
+    if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
+    rules.selection = item.selection
+    rules.comparesBytesAt = request.comparesBytes ? request.time : nil
+    rules.asideSuffix = PlannedTree.asideSuffix(at: request.time)
+    rules.emptied = emptied(in: item.record.path, rules)
+    rules.obstacle = target.obstacle
+    if item.logical.kind.isOneFile { adapt(&rules, toFile: item) }
+    let isExchanged = isExchanged(item)
+    if isExchanged || isWholeBundle(item) { rules.sparedBy = rules.sparedBy.withBundles }
+    if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
+    if let present = target.present {
+      rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
+    } else if target.action == .make {
+      rules.generated = try generated(for: item, at: target, rules: rules)
+    }
+    return rules
   }
 
   /// Whether a container is a bundle from which the backup excluded nothing, even if the backup was

@@ -90,21 +90,28 @@ struct DumpCommand: SandboxCommand {
       if !quiet { show(of: logs.found.map(\.path), console) }
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
       return logs.areAll ? .done : .damaged
-    case .single(let entry):
-      try console.refuseTerminal()
-      let logs = try logs(beside: top, in: stored, from: reader, console)
-      let status = try archive(of: stored, from: reader, console) { export, archive in
-        for (path, entry) in [(top, entry)] + logs.found {
-          if let name = path.lastComponent { try export.write(entry, as: name, to: &archive) }
-        }
-      }
-      return logs.areAll ? status : .damaged
+    case .single(let entry): return try archive(entry, at: top, in: stored, from: reader, console)
     case .directory(let tree, _):
       try console.refuseTerminal()
       return try archive(of: stored, from: reader, console) { export, archive in
         try export.write(tree, to: &archive)
       }
     }
+  }
+
+  /// Writes a file, with the logs of a database, as a tar archive to standard output.
+  private func archive(
+    _ entry: TreeEntry, at path: ByteString, in stored: StoredSnapshot,
+    from reader: RepositoryReader, _ console: Console
+  ) throws -> ExitStatus {
+    try console.refuseTerminal()
+    let logs = try logs(beside: path, in: stored, from: reader, console)
+    let status = try archive(of: stored, from: reader, console) { export, archive in
+      for (path, entry) in [(path, entry)] + logs.found {
+        if let name = path.lastComponent { try export.write(entry, as: name, to: &archive) }
+      }
+    }
+    return logs.areAll ? status : .damaged
   }
 
   /// Writes a tar archive to standard output.
