@@ -274,6 +274,32 @@ struct AppDataTests {
     #expect(bytes == [0, 1, 2, 3, 0])
   }
 
+  @Test func holesOfXcodesDataAreNotRead() throws {
+    try directory.write(Self.list, at: "x.xcappdata/AppDataInfo.plist")
+    try directory.write([1], at: "x.xcappdata/AppData/f")
+    try ArchiveSourceTests.run(
+      """
+      cd x.xcappdata/AppData
+      truncate -s 3M f
+      printf x | dd of=f bs=1 seek=2097152 conv=notrunc status=none
+      """, in: directory)
+    var source = try XcodeDataSource(path: directory.path("x.xcappdata"))
+    var (bytes, hole, buffer): ([UInt8], Int, [UInt8]) = ([], 0, Array(repeating: 0, count: 70_000))
+    while let entry = try source.next() {
+      guard case .file = entry.kind else { continue }
+      var count = 1
+      while count > 0 {
+        let length = Int(try source.skipHole())
+        bytes += Array(repeating: 0, count: length)
+        hole += length
+        count = try buffer.withUnsafeMutableBytes { try source.read(into: $0) }
+        bytes += buffer[..<count]
+      }
+    }
+    #expect(try bytes == directory.read("x.xcappdata/AppData/f"))
+    #expect(hole > 2 << 20)
+  }
+
   /// A failed export does not block the next one, even into an empty directory.
   @Test(arguments: [true, false]) func aFailedExportLeavesNoFiles(isThere: Bool) throws {
     if isThere { try directory.directory.createDirectory("x.xcappdata") }

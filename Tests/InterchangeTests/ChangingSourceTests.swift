@@ -60,4 +60,22 @@ struct ChangingSourceTests {
     #expect(skipped.entryCount == (isWritten ? 1 : 0))
     #expect(skipped.listed.map(\.path) == (isWritten ? ["Status.plist"] : []))
   }
+
+  /// The files of `.xcappdata` are read one by one: only the changed one is not imported.
+  @Test(arguments: [false, true]) func aFileOfAnAppThatChangesIsDamaged(isWritten: Bool) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(
+      "<plist><dict><key>CFBundleIdentifier</key><string>a.b</string></dict></plist>",
+      at: "x.xcappdata/AppDataInfo.plist")
+    try directory.write("text", at: "x.xcappdata/AppData/f")
+    var source = try XcodeDataSource(path: directory.path("x.xcappdata"))
+    while let entry = try source.next(), entry.kind == .directory {}
+    if isWritten { try Archives.run("touch -d 2001-02-03 x.xcappdata/AppData/f", in: directory) }
+    var (found, count, buffer) = (InterchangeError?.none, 1, [UInt8](repeating: 0, count: 100))
+    do {
+      while count > 0 { count = try buffer.withUnsafeMutableBytes { try source.read(into: $0) } }
+    } catch let error as InterchangeError { found = error }
+    #expect((found?.kind == .damagedEntry) == isWritten)
+    #expect(found?.reason == (isWritten ? "it changed while it was read" : nil))
+  }
 }

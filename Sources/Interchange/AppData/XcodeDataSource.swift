@@ -33,6 +33,9 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
   private struct Content: ~Copyable {
     let file: Descriptor
     let path: ByteString
+    let status: FileStatus
+    /// The holes that are not before the offset, the last one first.
+    var holes: [Extent]
     var offset: UInt64 = 0
   }
 
@@ -123,15 +126,45 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
   ) throws(InterchangeError) -> Int {
     guard let offset = content?.offset else { return 0 }
     let path = content?.path ?? ""
+    var count = min(buffer.count, 1 << 20)
+    if let hole = content?.holes.last, hole.offset > offset {
+      count = Int(min(UInt64(count), hole.offset - offset))
+    }
+    var isSame = true
     do throws(SystemError) {
-      try content?.file.read(count: min(buffer.count, 1 << 20), at: offset, into: &portion)
+      try content?.file.read(count: count, at: offset, into: &portion)
+      if portion.isEmpty { isSame = try isUnchanged() }
     } catch {
       throw InterchangeError(
         .damagedEntry, Self.action, subject: path, reason: error.reason, cause: error)
     }
+    guard isSame else {
+      throw InterchangeError(
+        .damagedEntry, Self.action, subject: path, reason: InterchangeError.changedReason)
+    }
     buffer.copyBytes(from: portion)
     content?.offset += UInt64(portion.count)
     return portion.count
+  }
+
+  package mutating func skipHole() throws(InterchangeError) -> UInt64 {
+    guard let offset = content?.offset else { return 0 }
+    while let hole = content?.holes.last, hole.offset <= offset {
+      content?.holes.removeLast()
+      let end = hole.offset + hole.length
+      guard end > offset else { continue }
+      content?.offset = end
+      return end - offset
+    }
+    return 0
+  }
+
+  /// Whether the file has the size and time that it had when it was opened.
+  private mutating func isUnchanged() throws(SystemError) -> Bool {
+    guard let now = try content?.file.status(), let size = content?.status.size,
+      let modified = content?.status.modified
+    else { return true }
+    return now.size == size && now.modified == modified
   }
 }
 
@@ -194,11 +227,15 @@ extension XcodeDataSource {
     let file = try cursor.withDirectory { (directory) throws(SystemError) in
       try directory.fileUntouched(name)
     }
-    guard try file.status().identity == status.identity else {
+    let opened = try file.status()
+    guard opened.identity == status.identity else {
       skipped.append(path: Self.shown(path), reason: "it was replaced while it was read")
       return false
     }
-    content = Content(file: file, path: Self.shown(path))
+    let isSparse = opened.allocated < opened.size
+    let holes = isSparse ? try file.extents(size: opened.size).filter(\.isHole) : []
+    content = Content(
+      file: file, path: Self.shown(path), status: opened, holes: holes.reversed())
     return true
   }
 
