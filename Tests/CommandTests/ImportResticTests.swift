@@ -149,6 +149,22 @@ struct ImportResticTests {
     #expect(try cli.snapshots().count == 3)
   }
 
+  /// borg prints a traceback and lines about the system around the cause.
+  @Test func theCauseOfBorgsFailureIsShown() throws {
+    try makeRepository("borg")
+    try shell(
+      """
+      segment=$(ls -S old/data/0/* | head -n 1)
+      printf damage | dd of=$segment bs=1 seek=150000 conv=notrunc status=none
+      """)
+    let outcome = try run("borg")
+    #expect(outcome.code == 1 || outcome.code == 3, "\(outcome)")
+    #expect(outcome.errors.contains("Data integrity error: "), "\(outcome.errors)")
+    for noise in ["SSH_ORIGINAL_COMMAND", "PID: ", "sys.argv"] {
+      #expect(!outcome.errors.contains(noise), "\(outcome.errors)")
+    }
+  }
+
   /// restic writes a special file at the top of a snapshot into the archive, as an empty file.
   @Test func specialFilesAtTheTopDoNotBecomeFiles() throws {
     try shell(

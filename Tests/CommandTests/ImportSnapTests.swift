@@ -133,6 +133,23 @@ struct ImportSnapTests {
     #expect(try cli.run("dump latest:apps/server/system-data/db/table --repo other").code == 1)
   }
 
+  /// The volume of temporary files is neither that of the source nor that of the target.
+  @Test(.enabled(if: SmallVolume.isPermitted)) func aFullVolumeOfTemporaryFilesIsNamed() throws {
+    _ = try cli.succeed("export snap all.snapshot --user you --repo repo")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4k")
+    defer { volume.unmount() }
+    try shell("head -c 4096 /dev/zero > small/full")
+    for line in [
+      "import snap all.snapshot --repo other", "export snap again.snapshot --user you --repo repo",
+    ] {
+      let outcome = try cli.run(
+        line.split(separator: " ").map(String.init), environment: ["TMPDIR": volume.path])
+      #expect(outcome.code == 1, "\(line): \(outcome)")
+      #expect(outcome.errors.contains("'\(volume.path)' has no room for"), "\(outcome.errors)")
+      #expect(outcome.errors.contains("set TMPDIR to a directory"), "\(outcome.errors)")
+    }
+  }
+
   @Test func wrongUseIsRefused() throws {
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init third --plain --no-default")

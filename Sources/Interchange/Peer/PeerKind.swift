@@ -131,7 +131,7 @@ extension Peer {
   /// Only restic since version 0.17 has a status of its own for a wrong password (12); otherwise
   /// the message says so.
   func failure(_ action: String, of program: RunningProgram, code: Int) -> InterchangeError {
-    let lines = program.lastErrorLines(3).map(\.description)
+    let lines = program.lastErrorLines(20).filter { !isNoise($0) }.suffix(3).map(\.description)
     let messages = lines.isEmpty ? "" : ": " + lines.joined(separator: "; ")
     let reason = "\(kind.rawValue) ended with status \(code)\(messages)"
     let text = lines.joined(separator: " ").lowercased()
@@ -149,6 +149,17 @@ extension Peer {
     }
     return InterchangeError(.programFailed, action, subject: shownLocation, reason: reason)
   }
+
+  /// Whether a line of borg's says nothing about its failure: a line of a traceback, or one about
+  /// the system after it.
+  private func isNoise(_ line: ByteString) -> Bool {
+    kind == .borg && Self.noise.contains { line.bytes.starts(with: $0.utf8) }
+  }
+
+  private static let noise = [
+    " ", "Traceback ", "Platform: ", "Linux: ", "Borg: ", "PID: ", "sys.argv: ",
+    "SSH_ORIGINAL_COMMAND: ",
+  ]
 
   private static let signsOfWrongPassword = [
     "wrong password", "is incorrect", "invalid repository password", "invalid password",

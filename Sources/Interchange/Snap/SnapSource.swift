@@ -85,7 +85,7 @@ package struct SnapSource: ~Copyable, EntrySource {
       let whole = try ArchiveFile(copy, name: file.name)
       whole.isStopping = file.isStopping
       if !file.isStopped { return whole }
-    } catch { throw InterchangeError(error, action, subject: file.name) }
+    } catch { throw TemporaryFile.failure(error, action, subject: file.name) }
     throw InterchangeError(
       .interrupted, action, subject: file.name, reason: "it was interrupted", hint: "run it again")
   }

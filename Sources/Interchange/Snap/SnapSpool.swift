@@ -34,7 +34,7 @@ struct SpooledMember: ~Copyable {
       }
       digest.update(buffer.span.extracting(0..<count))
       do throws(SystemError) { try file.write(buffer, from: 0, to: count) } catch {
-        throw InterchangeError(error, SnapSource.action, subject: name)
+        throw TemporaryFile.failure(error, SnapSource.action, subject: name)
       }
     }
     self.file = file
@@ -86,6 +86,6 @@ final class SpooledOutput {
   }
 
   private func failure(_ error: SystemError) -> InterchangeError {
-    InterchangeError(error, Self.action, subject: "the temporary file")
+    TemporaryFile.failure(error, Self.action, subject: "the temporary file")
   }
 }
