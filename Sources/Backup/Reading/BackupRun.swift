@@ -99,8 +99,12 @@ final class BackupRun: Sendable {
   func close(_ directory: EntryID, _ error: SystemError) throws {
     guard state.withLock({ $0.closed.insert(directory).inserted }) else { return }
     let scan = trees[Int(directory.container)].scan
-    // The scan has already reported a directory that it could not list.
-    if scan.entries[Int(directory.index)].isUnreadable {
+    let entry = scan.entries[Int(directory.index)]
+    // The scan has already reported a directory that it could not list, and a mount that it did not
+    // enter, whose program may be gone.
+    let isSkipped =
+      entry.status.isMountPoint && scan.mounts.contains(scan.path(Int(directory.index)))
+    if entry.isUnreadable || isSkipped {
       state.withLock { _ = $0.findings.missing.insert(directory) }
     } else {
       addUnreadable(directory, at: trees.logicalPath(of: directory), error: error)

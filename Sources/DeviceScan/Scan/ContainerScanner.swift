@@ -43,6 +43,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   static var isStrict: Bool { true }
   /// The buffer for the names to look up.
   var name = NameBuffer()
+  /// The mounts of this process, read when an entry cannot be examined.
+  private lazy var mountPoints = Host.mountPoints()
 
   init(
     _ policy: CompiledPolicy, at start: Timestamp, first: Container, options: ScanOptions
@@ -188,10 +190,18 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
         || classifier.canReachKeep(
           policy(of: state), for: destination, view: options.view)
     else { return }
+    if isSkippedMount(path, state) { return scan.mounts.append(path) }
     scan.unreadable.append(PathRemark(path: path, remark: error.reason))
     if scan.path(state.directory) == path {
       scan.entries[state.directory].isUnreadable = true
     }
+  }
+
+  /// Whether an entry that cannot be examined is a mount that the scan does not enter: one behind
+  /// FUSE that only its own user may access, or whose program or server is gone.
+  private mutating func isSkippedMount(_ path: ByteString, _ state: State) -> Bool {
+    !options.crossesMounts && path != scan.path(state.directory)
+      && mountPoints.contains(scan.container.absolutePath.appending(path))
   }
 
   mutating func vanished(_ name: ByteString, inode: UInt64, state: State) {

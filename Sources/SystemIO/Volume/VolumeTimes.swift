@@ -89,7 +89,7 @@ extension VolumeTimes {
     }
 
     /// Decodes spaces, tabs, newlines and backslashes, which are written as three octal digits.
-    private static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
+    static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
       var bytes: [UInt8] = []
       var rest = field
       while let byte = rest.popFirst() {
