@@ -175,6 +175,8 @@ struct KeyOptionTests {
     for name in ["empty", "newline", "large", "fifo", "/dev/zero", "tree", "none"] {
       let outcome = try open(["--passphrase-file", name])
       #expect(outcome.code == 1, "\(name): \(outcome.errors)")
+      let isAdvised = outcome.errors.contains("'--passphrase-command COMMAND'")
+      #expect(isAdvised == ["fifo", "/dev/zero"].contains(name), "\(name): \(outcome.errors)")
     }
     for name in ["empty", "garbage", "fifo", "none", "repo/keys"] {
       #expect(try open(["--identity", name]).code == 1, "\(name)")

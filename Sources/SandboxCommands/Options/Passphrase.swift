@@ -86,7 +86,7 @@ enum PassphraseInput: Hashable, Sendable {
     do {
       switch self {
       case .file(let path):
-        bytes = try SecretFile.read(path, holding: secret.rawValue, limit: Self.limit, console)
+        bytes = try readFile(path, of: secret, console)
       case .command(let command): try run(command, of: secret, writingTo: &bytes)
       case .terminal: bytes = try ask()
       }
@@ -96,6 +96,19 @@ enum PassphraseInput: Hashable, Sendable {
     }
     if self != .terminal { Self.removeNewline(&bytes) }
     return bytes
+  }
+
+  /// Reads a file. The advice for other pipes, to save their output, is none for a secret.
+  private func readFile(
+    _ path: ByteString, of secret: Secret, _ console: Console
+  ) throws -> [UInt8] {
+    do {
+      return try SecretFile.read(path, holding: secret.rawValue, limit: Self.limit, console)
+    } catch let error as SystemError where error.isNoFile {
+      throw failure(
+        error.code, error.reason, of: secret,
+        hint: "give a regular file, or '--\(secret.rawValue)-command COMMAND', which prints it")
+    }
   }
 
   /// A kind of secret that is read from such a source.

@@ -228,6 +228,9 @@ extension SystemError: CustomStringConvertible {
   /// Whether the path names another file than expected.
   public var isStale: Bool { number == ESTALE }
 
+  /// Whether a pipe, a socket or a device was found where only a file is read.
+  public var isNoFile: Bool { number == ESPIPE }
+
   /// Whether a symbolic link was found where none is followed.
   public var isLink: Bool { number == ELOOP }
 
