@@ -11,9 +11,13 @@ extension BackupWorker {
   /// proc(5). So the file is read to its end. It is stored as it is, even if it begins like a
   /// database.
   ///
+  /// A file that was empty and now has a size is growing. It counts as empty and as changed, so it
+  /// is read again like any other: up to its size then, and not as far as its writer gets.
+  ///
   /// - Throws: `SystemError.tooLarge` if it has more than `unsizedLimit` bytes.
   borrowing func readUnsized(_ file: borrowing Descriptor, at path: ByteString) throws -> Content {
     if try file.read(count: 1, at: 0).isEmpty { return .empty }
+    if try file.status().size > 0 { return .empty }
     return try writer.storeFile(logicalPath: path) { content in
       try copyToEnd(of: file, at: path, to: content)
     }

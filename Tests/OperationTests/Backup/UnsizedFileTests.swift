@@ -1,3 +1,4 @@
+import ArchiveStore
 import Backup
 import DeviceDiscovery
 import SandboxModel
@@ -34,6 +35,34 @@ import Testing
       _ = try fixture.restore(report, "folders/random", to: name)
       #expect(try fixture.directory.read(name.appending("boot_id")) == bytes)
     }
+  }
+
+  /// An empty file that grows while it is read is read again up to its size then, and not as far as
+  /// its writer gets.
+  @Test func aFileThatGrowsIsNotReadToItsEnd() throws {
+    let counting = Faults.Plan(before: [.read], at: .max) {}
+    #expect(try size(afterGrowing: counting, Fixture()) == 0)
+    for call in 1...counting.count {
+      let fixture = try Fixture()
+      let plan = Faults.Plan(before: [.read], at: call) { [tree = fixture.directory.path("tree")] in
+        try? Directory.open(path: tree).fileForWriting("a").write(Array("grown".utf8))
+      }
+      #expect(try [0, 5].contains(size(afterGrowing: plan, fixture)), "call \(call)")
+    }
+  }
+
+  /// Backs up an empty file under a plan. Returns its stored size, which is the number of bytes
+  /// read.
+  private func size(afterGrowing plan: Faults.Plan, _ fixture: Fixture) throws -> UInt64 {
+    try fixture.directory.write("", at: "tree/a")
+    let scan = try fixture.scan()
+    var request = BackupRequest(program: "test")
+    request.counters = ProgressCounters()
+    let report = try Faults.inject(plan) {
+      try BackupOperation(BackupPlan.make(scan), to: fixture.repository, request).run()
+    }
+    #expect(report.isComplete && report.bytes == request.counters.progress.bytesDone)
+    return report.bytes
   }
 
   /// An empty file on a disk is one that need not be read again.
