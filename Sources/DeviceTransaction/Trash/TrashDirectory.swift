@@ -79,8 +79,10 @@ package final class TrashDirectory {
   /// A name of the program, so that a file left by a killed run is not mistaken for an app's.
   private static let probePrefix = ".sandboxctl-restore-probe-"
 
-  /// Whether a name in an operation's directory is that of a probe for moves.
-  static func isProbe(_ name: ByteString) -> Bool { name.bytes.starts(with: probePrefix.utf8) }
+  /// Whether a name is that of a probe for moves: of one that a killed run left.
+  package static func isProbe(_ name: ByteString) -> Bool {
+    name.bytes.starts(with: probePrefix.utf8)
+  }
 
   /// Returns whether entries of one directory can be moved to another: both must be on one volume
   /// and in one mount of it.

@@ -176,9 +176,10 @@ extension Inbox {
             ? status?.kind == .directory : status?.kind == .file && status?.size == note.size
           notes[note.name] = isThere ? note : nil
         }
-        // The remains of killed runs. The directory of the trash stays.
+        // The remains of killed runs. The directory of the trash stays, and so does a staging
+        // directory: a restore may be using it, or its recovery may need it.
         for name in try directory.names()
-        where AtomicFile.isTemporary(name) || OwnNames.has(name) && name != OwnNames.directory {
+        where AtomicFile.isTemporary(name) || TrashDirectory.isProbe(name) {
           try directory.removeTree(name)
         }
         if !pending.isEmpty { try write() }
