@@ -55,7 +55,8 @@ package struct PeerSource: ~Copyable, EntrySource {
     do throws(InterchangeError) {
       while var entry = try archive.next() {
         let path = entry.joinedPath
-        if list?.isSpecialFile(path) == true { continue }
+        // The names in the list are ambiguous, but a special file is an empty file in the archive.
+        if case .file(size: 0) = entry.kind, list?.isSpecialFile(path) == true { continue }
         if let time = list?.time(of: path) { entry.modified = time }
         place(&entry)
         return entry
