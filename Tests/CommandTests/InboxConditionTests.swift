@@ -184,6 +184,20 @@ struct InboxConditionTests {
     #expect(try Set(inbox(of: Self.notebook, cli)) == [".sandboxctl", staging])
   }
 
+  /// A file that cannot be moved to Documents does not count as written to by the app.
+  @Test func aClaimThatFailsLeavesTheFileAsDelivered() throws {
+    guard try Mount.isPermitted() else { return }
+    let cli = try sample()
+    let place = try documents(of: Self.notebook, cli).appending("Inbox")
+    let mount = try Mount(inMemory: "size=16m", on: place)
+    defer { withExtendedLifetime(mount) {} }
+    _ = try cli.succeed("interapp deliver report.pdf --to notebook --root device")
+    let claim = try cli.run("interapp inbox claim report.pdf --app notebook --root device")
+    #expect(claim.code == 1 && claim.errors.contains("it is on another mount"), "\(claim.errors)")
+    let check = try cli.succeed("interapp inbox check --app notebook --root device")
+    #expect(check.contains("unchanged"), "\(check)")
+  }
+
   @Test func aDryRunOfAClaimChangesNothing() throws {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("sample device")

@@ -47,9 +47,7 @@ extension Inbox {
           moves.append(move)
           continue
         }
-        // A claim that ends between these steps can be repeated: the file is still in the inbox.
-        try Self.permitWriting(name, status.kind, in: inbox)
-        try inbox.add(name, to: documents, as: target)
+        try Self.move(name, status, from: inbox, to: documents, as: target)
         moves.append(move)
         locked?.notes[name] = nil
       }
@@ -66,6 +64,22 @@ extension Inbox {
       throw OperationError(
         .failed, code: error.code, "claim all files of", subject: path(), reason: error.reason,
         hint: "these are in Documents now: \(names)")
+    }
+  }
+
+  /// Makes a file or package writable and moves it. A claim that is killed in between can be
+  /// repeated: the file is still in the inbox. If it cannot be moved, the file gets its mode back,
+  /// because a writable one counts as written to.
+  private static func move(
+    _ name: ByteString, _ status: FileStatus, from inbox: borrowing Directory,
+    to documents: borrowing Directory, as target: ByteString
+  ) throws(SystemError) {
+    try permitWriting(name, status.kind, in: inbox)
+    do throws(SystemError) {
+      try inbox.add(name, to: documents, as: target)
+    } catch {
+      if status.kind == .file { try? setMode(status.permissions, of: name, in: inbox) }
+      throw error
     }
   }
 
