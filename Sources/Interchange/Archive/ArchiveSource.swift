@@ -165,8 +165,8 @@ extension ArchiveSource {
     if member.isRenamed {
       skipped.append(
         path: path,
-        reason: "the directory of the archive has another name for this entry, so one of the two "
-          + "is damaged: it was imported under this one")
+        reason: "the content is there, but perhaps under a wrong name: the directory of the "
+          + "archive has another name for this entry, so one of the two is damaged")
     }
     do throws(PathFault) {
       let components = try PathComponents.parse(path)
