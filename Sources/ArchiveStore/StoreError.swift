@@ -145,7 +145,8 @@ public struct StoreError: Error, Hashable, Sendable {
   /// The stable code; that of the system call if one failed for a reason other than a missing
   /// object.
   public var errorCode: ErrorCode {
-    switch code {
+    if needsOlderKey { return .keyRequired }
+    return switch code {
     case .noRepository: .noRepository
     case .notEmpty: .notEmpty
     case .unsupported: .unsupportedFormat

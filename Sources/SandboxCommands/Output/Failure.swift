@@ -87,7 +87,7 @@ extension ExitStatus {
   fileprivate init(of error: any ReportableError) {
     self =
       switch error {
-      case let error as StoreError: Self(of: error.kind)
+      case let error as StoreError: error.needsOlderKey ? .wrongKey : Self(of: error.kind)
       case let error as OperationError: Self(of: error.kind)
       case let error as PolicyError: error.isOfCommandLine ? .wrongUsage : .failed
       case let error as SampleError: error.code == .noSuchDay ? .wrongUsage : .failed
