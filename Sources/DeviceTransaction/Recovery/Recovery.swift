@@ -97,8 +97,8 @@ package struct Recovery {
           ? "is outside the device and does not belong to the owner of the journal"
           : "is outside the containers of this device"),
       hint: isOfOthers
-        ? "inspect '\(journal)': the device's user can have written it; remove it, or run 'chown "
-          + "root' on the file if it is that of a command of root"
+        ? "inspect '\(journal)', which the device's user can have written: run 'sandboxctl recover' "
+          + "as that user, remove it, or run 'chown root' on the file if a command of root wrote it"
         : "if the device was at another path then, move or mount it there again; otherwise the "
           + "journal may have been copied from another device: inspect '\(journal)', and remove "
           + "it if it is not yours")

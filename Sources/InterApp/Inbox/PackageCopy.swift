@@ -65,7 +65,8 @@ final class PackageCopy {
       switch kind {
       case .directory:
         try directory.createDirectory(name, permissions: 0o700)
-        try directory.setPermissions(Self.directoryMode, of: name)
+        // By its descriptor: a file can have a second name there, a directory cannot.
+        try directory.directory(name).setPermissions(Self.directoryMode)
         digest.addDirectory(path)
       case .symlink:
         let link = try source.target(of: name)
