@@ -52,6 +52,7 @@ package final class OperationJournal {
     do throws(SystemError) {
       directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
       lock = try FileLock(Self.lock(record.id), in: directory)
+      try directory.inheritOwner(Self.lock(record.id))
     } catch { throw OperationError(error) }
     AtomicFile.removeAbandoned(in: directory)
   }

@@ -189,6 +189,23 @@ import Testing
     #expect(try fixture.names("tree/.sandboxctl/journal").isEmpty, "the record is deleted")
   }
 
+  /// Without access to the lock, the user of the device could neither see nor recover an operation
+  /// of root.
+  @Test(.enabled(if: Host.userID == 0)) func theJournalAndItsLockBelongToTheUser() throws {
+    let tree = fixture.directory.path("tree")
+    try Directory.open(path: tree).setOwner(user: 1234, group: 1234)
+    let record = JournalRecord(
+      operation: "restore", time: Timestamp(seconds: 1_767_225_600), subjects: ["folders/tree"],
+      containers: ["folders/tree"])
+    let journal = try OperationJournal(record, root: tree)
+    try journal.prepare(0, stagingIn: [tree])
+    let directory = try ControlDirectory.make(ControlDirectory.journal, root: tree)
+    for name in [OperationJournal.file(record.id), OperationJournal.lock(record.id)] {
+      #expect(try directory.status(name).user == 1234, "\(name)")
+    }
+    try journal.end()
+  }
+
   /// Root finds the system's data of snaps as well, which a journal of the user must not change.
   @Test(.enabled(if: Host.userID == 0), arguments: [1234, 0] as [UInt32])
   func aJournalOfAUserDoesNotChangeDataOfTheSystem(writer: UInt32) throws {
