@@ -20,6 +20,11 @@ public enum OwnNames {
     return true
   }
 
+  /// Whether a name is that of the program's directory at a device's root.
+  public static func isDirectory(_ name: Span<UInt8>) -> Bool {
+    name.count == plain.count && has(name)
+  }
+
   private static let plain = Array(".sandboxctl".utf8)
   private static let staging = Array(".sandboxctl-restore-".utf8)
 }

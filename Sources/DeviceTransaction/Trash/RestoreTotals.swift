@@ -57,7 +57,7 @@ package struct PresentEntries {
 
   /// - Parameters:
   ///   - protected: the directories that are kept.
-  ///   - sparesOwnData: whether repositories and the program's own directories are kept.
+  ///   - sparesOwnData: whether repositories and the control directories of devices are kept.
   package init(protected: Set<FileIdentity>, sparesOwnData: Bool = false) {
     self.protected = protected
     self.sparesOwnData = sparesOwnData
@@ -74,14 +74,14 @@ package struct PresentEntries {
     return protection == nil
   }
 
-  /// The remark on a directory that is kept because it has a directory of this program, at any
-  /// depth: the journal and the trash of a device are not in the snapshot that deletes them.
+  /// The remark on a directory that is kept because it has the control directory of a device, at
+  /// any depth: its journal and its trash are not in the snapshot that deletes them.
   package static let ownDirectoryRemark =
     "files of this program are there, such as a device's journal and trash"
 
   /// Counts an entry by its name. Returns false if it must be kept.
   package mutating func count(_ status: FileStatus, named name: Span<UInt8>) -> Bool {
-    if sparesOwnData, status.kind == .directory, OwnNames.has(name) {
+    if sparesOwnData, status.kind == .directory, OwnNames.isDirectory(name) {
       protection = protection ?? Self.ownDirectoryRemark
       return false
     }

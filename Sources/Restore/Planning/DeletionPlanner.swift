@@ -163,8 +163,8 @@ struct DeletionPlanner {
     }
   }
 
-  /// Returns the remark on a directory of which nothing is deleted: a repository, or one of this
-  /// program that the snapshot has as well, with other content.
+  /// Returns the remark on a directory of which nothing is deleted: a repository, or the control
+  /// directory of a device that the snapshot has as well, with other content.
   private func remarkToSpareAll(
     _ names: Set<ByteString>, in path: ByteString, at depth: UInt16,
     target: inout PresentTarget
@@ -173,7 +173,7 @@ struct DeletionPlanner {
       return "another repository is there"
     }
     guard target.sparesOwnData, !names.isEmpty,
-      path.components.contains(where: { OwnNames.has($0) })
+      path.components.contains(OwnNames.directory)
     else { return nil }
     return PresentEntries.ownDirectoryRemark
   }

@@ -38,7 +38,7 @@ struct PresentTarget: ~Copyable {
   var cursor: DirectoryCursor?
   /// The directories that are never removed.
   let protected: Set<FileIdentity>
-  /// Whether no repository and none of the program's own directories is removed.
+  /// Whether neither repositories nor the control directories of devices are removed.
   let sparesOwnData: Bool
 
   init(protected: Set<FileIdentity>, sparesOwnData: Bool) {
