@@ -87,7 +87,9 @@ package struct Recovery {
   }
 
   private func foreign(_ operation: InterruptedOperation, _ path: ByteString) -> OperationError {
-    let isOfOthers = DeviceScope(device, includesHome: operation.record.isWhole).permits(path)
+    // The same journal would be accepted if this user had written it.
+    let own = DeviceScope(device, includesHome: operation.record.isWhole)
+    let isOfOthers = operation.record.firstPath(outside: own) == nil
     let journal = ControlDirectory.path(ControlDirectory.journal, root: device.root).description
     return OperationError(
       .failed, code: .journalForeign,
