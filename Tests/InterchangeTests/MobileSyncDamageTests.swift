@@ -157,6 +157,28 @@ struct MobileSyncDamageTests {
     #expect(try loss(of: Self.file("x") { $0.file.mode = 0o644 }) == nil)
   }
 
+  /// The name of a content is the SHA-1 of its domain and path, so a changed name is detected. The
+  /// content is kept under it.
+  @Test func changedNamesAreSuspect() throws {
+    let item = Self.file("nbme", [7, 8])
+    var fixture = MobileSyncFixture([item, Self.good])
+    let directory = try fixture.write()
+    let right = MobileRecord.fileID(
+      domain: ByteString(Self.app), relativePath: ByteString("name"))
+    let content = MobileSyncFixture.name(of: item)
+    try directory.write([7, 8], at: ByteString(right.bytes.prefix(2)).appending(right))
+    try directory.directory.directory(ByteString(content.bytes.prefix(2))).remove(content)
+    try directory.directory.remove("Manifest.db")
+    fixture.items[0].fileID = right
+    try MobileSyncFixture.makeDatabase(fixture.items, at: directory.path("Manifest.db"))
+    let outcome = try MobileSyncFixture.read(directory.path)
+    #expect(outcome.entries[Self.data.appending("nbme")]?.content == [7, 8])
+    #expect(outcome.skipped.entryCount == 1 && outcome.skipped.propertyCount == 0)
+    let suspect = try #require(outcome.skipped.listed.first)
+    #expect(suspect.isSuspect && suspect.path == "AppDomain-com.example.app/nbme")
+    #expect(suspect.reason.hasPrefix("its file ID is not the SHA-1 of its domain and path"))
+  }
+
   // MARK: - Manifests
 
   @Test func damagedMetadataIsNamed() throws {

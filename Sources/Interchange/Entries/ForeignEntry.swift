@@ -111,12 +111,18 @@ package struct SkippedEntry: Hashable, Sendable {
   /// Whether the entry itself was taken and only a property of it is missing: a warning (exit
   /// status 0) instead of an incomplete result (exit status 3).
   package let isPropertyOnly: Bool
+  /// Whether the entry was taken although it may be wrong: the result is incomplete (exit status
+  /// 3).
+  package let isSuspect: Bool
 
   /// Creates a record of a skipped entry.
-  package init(path: ByteString, reason: String, isPropertyOnly: Bool = false) {
+  package init(
+    path: ByteString, reason: String, isPropertyOnly: Bool = false, isSuspect: Bool = false
+  ) {
     self.path = path
     self.reason = reason
     self.isPropertyOnly = isPropertyOnly
+    self.isSuspect = isSuspect
   }
 }
 
@@ -132,7 +138,7 @@ extension SkippedEntry {
     return SkippedEntry(
       path: ByteString(path.bytes.prefix(Self.pathLimit)),
       reason: String(decoding: reason.utf8.prefix(Self.reasonLimit), as: UTF8.self),
-      isPropertyOnly: isPropertyOnly)
+      isPropertyOnly: isPropertyOnly, isSuspect: isSuspect)
   }
 }
 
@@ -140,7 +146,7 @@ extension SkippedEntry {
 package struct SkippedEntries: Sendable, Hashable {
   /// The first records, at most `limit`.
   package private(set) var listed: [SkippedEntry] = []
-  /// The number of entries that are missing.
+  /// The number of entries that are missing or suspect.
   package private(set) var entryCount = 0
   /// The number of those of a kind that the format never holds, such as bundles of apps. They are
   /// not listed, and do not make a result incomplete.
@@ -190,7 +196,7 @@ package struct SkippedEntries: Sendable, Hashable {
     for entry in other.listed.prefix(Self.limit - min(Self.limit, listed.count)) {
       let whole = SkippedEntry(
         path: path.appending(entry.path), reason: entry.reason,
-        isPropertyOnly: entry.isPropertyOnly)
+        isPropertyOnly: entry.isPropertyOnly, isSuspect: entry.isSuspect)
       listed.append(whole.shortened)
     }
   }

@@ -69,6 +69,11 @@ struct MobileRecord: Hashable, Sendable {
     return ByteString(Hex.encode(MessageDigest.digest(of: name.span, .sha1)))
   }
 
+  /// Whether `fileID` is the one of the domain and the path.
+  var hasFileIDOfItsName: Bool {
+    fileID == Self.fileID(domain: domain, relativePath: relativePath)
+  }
+
   /// Whether a name has the form of `fileID`. No other name is looked up in the backup.
   static func isFileID(_ name: ByteString) -> Bool {
     name.count == 40

@@ -41,6 +41,13 @@ struct MobileSyncEntryReader: Sendable {
     (entry.owner, entry.group) = (file.owner, file.group)
     entry.modified = Timestamp(seconds: file.modified)
     entry.attributes = Self.attributes(of: record, kind, skipping: &skipped)
+    if hasDirectories, !record.hasFileIDOfItsName {
+      skipped.append(
+        SkippedEntry(
+          path: record.shownPath,
+          reason: "its file ID is not the SHA-1 of its domain and path: its row in Manifest.db is "
+            + "damaged, so this name may be wrong", isSuspect: true))
+    }
     return entry
   }
 

@@ -67,9 +67,13 @@ extension ImportReport {
 extension Console {
   /// Prints the skipped entries as warnings, and a count of those that are not listed.
   func show(_ skipped: SkippedEntries, _ word: String, all: Bool) {
-    let missing = skipped.listed.filter { !$0.isPropertyOnly }
+    let missing = skipped.listed.filter { !$0.isPropertyOnly && !$0.isSuspect }
     remarks(
       missing.map { PathRemark(path: $0.path, remark: $0.reason) }, as: .warning(word), all: all)
+    let suspect = skipped.listed.filter(\.isSuspect)
+    remarks(
+      suspect.map { PathRemark(path: $0.path, remark: $0.reason) }, as: .warning("suspect: "),
+      all: all)
     let dropped = skipped.listed.filter(\.isPropertyOnly)
     remarks(
       dropped.map { PathRemark(path: $0.path, remark: $0.reason) }, as: .warning(""), all: all)
