@@ -93,6 +93,26 @@ struct OlderKeyTests {
     try lab.expectWhole("with the added identity", snapshots: 3, key: .identities([added]))
   }
 
+  /// A host that knows only the first identity must not take a key file that the recovery key has
+  /// written for an older one.
+  @Test func keyFilesOfTheRecoveryKeyHaveRetiredIdentities() throws {
+    #expect(try lab.rewrap().isComplete)
+    let current = try #require(lab.open().keys?.own)
+    let first = lab.recovery
+    func keys(_ name: String, writtenWith identities: [AgeIdentity]) throws -> RepositoryKeys {
+      let passphrase = try AgePassphrase(Array(name.utf8).span)
+      try Repository.open(lab.memory, key: .identities(identities)).saveKey(
+        name, passphrase: passphrase, isReplacing: false, workFactor: RotationLab.workFactor)
+      return try #require(
+        Repository.open(lab.memory, key: .passphrase({ passphrase })).keys)
+    }
+    let written = try keys("second", writtenWith: [current, first])
+    #expect(written.retired == [first.recipient] && written.older.isEmpty)
+    #expect(written.continues([first.recipient.description]))
+    // What precedes the identity may be newer.
+    #expect(try keys("third", writtenWith: [first, current]).retired.isEmpty)
+  }
+
   /// The sizes of index objects come from their listing, which is one request on another host.
   @Test func rewrapDoesNotAskForTheSizeOfEachIndexObject() throws {
     let copy = lab.copy()

@@ -12,6 +12,9 @@ public struct RepositoryKeys: Sendable {
   /// The recipients of the repository's own identities from before rotations, including those that
   /// are no longer needed.
   var retired: [AgeRecipient] = []
+  /// The recipients of the identities that follow the repository's own in the recovery key, without
+  /// those in `retired`. A key file that is written has them as retired.
+  var former: [AgeRecipient] = []
   /// The signers that the key file trusts, with their names; none without a passphrase.
   public internal(set) var signers: [Signer: String] = [:]
   /// The key file that a passphrase opened; nil if none was needed.
@@ -129,6 +132,14 @@ extension RepositoryKeys {
     var keys = RepositoryKeys(identities: own + others, recipients: recipients)
     keys.older = others.filter { older.contains($0.recipient) }
     keys.retired = keys.older.map(\.recipient)
+    // `repository.json` no longer names older identities that no object needs. Those before the own
+    // one may be newer: an old `repository.json` may have been put back.
+    let listed = identities.map(\.recipient)
+    if let own = listed.firstIndex(where: { $0 == recipients.first }) {
+      keys.former = listed[(own + 1)...].filter {
+        !recipients.contains($0) && !keys.retired.contains($0)
+      }
+    }
     return keys
   }
 }

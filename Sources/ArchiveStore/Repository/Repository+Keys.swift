@@ -125,7 +125,7 @@ extension Repository {
   ) throws(StoreError) -> [UInt8] {
     guard let identity = keys.own else { throw .keyRequired("write a key of", location) }
     let file = KeyFile(
-      of: id, identity: identity, older: keys.older, retired: keys.retired,
+      of: id, identity: identity, older: keys.older, retired: keys.retired + keys.former,
       recipients: keys.recipients, signers: trust.names)
     let bytes: [UInt8]
     do throws(AgeError) {

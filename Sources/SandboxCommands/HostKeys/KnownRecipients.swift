@@ -96,7 +96,8 @@ struct KnownRecipients {
       // Versions before this one did not record what a key replaces.
       return outdated(
         "this host knows a different identity, which the one in the key file has not replaced: an "
-          + "older key file was put back, unless an earlier version of the program rotated the key",
+          + "older key file was put back, unless an earlier version of the program rotated the key "
+          + "or the key file was made with only the first line of the recovery key",
         hint: "if the public key of the newest recovery key is \(own), remove '\(path)'; "
           + "otherwise ")
     }
