@@ -124,6 +124,36 @@ struct OlderKeyTests {
     #expect(events.contains("objects index"), "\(events)")
   }
 
+  // MARK: - Copies
+
+  /// Nothing is lost: the snapshots, and the content of the one that opens, need an older key.
+  @Test(arguments: [false, true]) func copyNamesTheOlderKey(isDry: Bool) throws {
+    try rewriteIndexes()
+    let target = try PruneFixture()
+    let report = try CopyFixture.copy(open(), target.repository, dry: isDry)
+    #expect(!report.hasDamage, "\(report)")
+    #expect(!report.unreadable.contains { !$0.needsOlderKey })
+    if !isDry {
+      #expect(report.copied.isEmpty && !report.incomplete.isEmpty, "\(report)")
+      for snapshot in report.incomplete {
+        #expect(snapshot.needsOlderKey && snapshot.losses > 0, "\(snapshot)")
+        #expect(!snapshot.lost.contains { $0.note.contains("lost") }, "\(snapshot.lost)")
+      }
+    }
+    #expect(try lab.rewrap().isComplete)
+    #expect(try CopyFixture.copy(open(), target.repository).copied.count >= 2)
+  }
+
+  /// A lost pack is damage, whatever key is given.
+  @Test func lostPacksStayDamageInACopy() throws {
+    try rewriteIndexes()
+    let older = try olderPacks()
+    let packs = try RepositoryListing.packSizes(open().storage).keys
+    for pack in packs where older[pack] == nil { try lab.memory.remove(layout.pack(pack)) }
+    let report = try CopyFixture.copy(open(), PruneFixture().repository)
+    #expect(report.hasDamage, "\(report)")
+  }
+
   // MARK: - Mirrors
 
   /// Rewrites the index objects for the current recipients, as a merge does.

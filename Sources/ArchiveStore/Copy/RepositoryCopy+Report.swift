@@ -15,7 +15,7 @@ extension RepositoryCopy {
     public internal(set) var present = 0
     /// The copied snapshots, the oldest first; in a dry run those that would be copied.
     public internal(set) var copied: [Copied] = []
-    /// The snapshots that need lost data. They were not copied.
+    /// The snapshots that need lost data, or an older key. They were not copied.
     public internal(set) var incomplete: [IncompleteSnapshot] = []
     /// The snapshots whose data is damaged in the target, where it was read: existing ones, and new
     /// ones, which were not saved.
@@ -46,9 +46,11 @@ extension RepositoryCopy {
     /// Whether the copy was interrupted before it was complete.
     public internal(set) var isInterrupted = false
 
-    /// Whether damage was found. Denied access and failures of a store do not count.
+    /// Whether damage was found. Denied access, failures of a store, and objects that only an older
+    /// key opens do not count.
     public var hasDamage: Bool {
-      !(incomplete.isEmpty && damagedInTarget.isEmpty && targetDamage.isEmpty
+      !((incomplete + damagedInTarget).allSatisfy(\.needsOlderKey)
+        && targetDamage.allSatisfy(\.needsOlderKey)
         && (unreadable + damaged).allSatisfy { $0.isRefused || $0.isStoreFailure })
     }
   }

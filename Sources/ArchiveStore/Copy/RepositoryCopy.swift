@@ -189,7 +189,8 @@ extension RepositoryCopy {
       report.damaged += result.damaged
       report.isInterrupted = result.isInterrupted
       if !result.lost.isEmpty, !result.isInterrupted {
-        try drop(needs.incomplete(new, besides: result.lost), from: &new)
+        try drop(
+          needs.incomplete(new, besides: result.lost, because: result.damaged), from: &new)
       }
     }
 
@@ -204,7 +205,8 @@ extension RepositoryCopy {
       report.damaged += result.damaged
       report.isInterrupted = result.isInterrupted
       if !result.lost.isEmpty, !result.isInterrupted {
-        try drop(needs.incomplete(new, besides: result.lost), from: &new)
+        try drop(
+          needs.incomplete(new, besides: result.lost, because: result.damaged), from: &new)
       }
     }
 
@@ -248,7 +250,8 @@ extension RepositoryCopy {
       if !result.lost.isEmpty {
         let known = Set(found.map(\.head.id))
         found += try needs.incomplete(
-          (new + heads).filter { !known.contains($0.id) }, besides: result.lost)
+          (new + heads).filter { !known.contains($0.id) }, besides: result.lost,
+          because: result.damaged)
       }
       report.damagedInTarget = found
       let damaged = Set(found.map(\.head.id))

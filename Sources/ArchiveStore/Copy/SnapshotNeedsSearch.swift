@@ -114,9 +114,14 @@ struct SnapshotNeedsSearch {
   mutating func filter(_ isSelected: (BlobRecord) -> Bool) { search.filter(isSelected) }
 
   /// Returns the snapshots that need a blob which no intact pack has, or one of the given blobs.
+  ///
+  /// - Parameter errors: the errors of the packs of these blobs.
   func incomplete(
-    _ heads: [SnapshotHead], besides lost: Set<BlobID> = []
+    _ heads: [SnapshotHead], besides lost: Set<BlobID> = [], because errors: [StoreError] = []
   ) throws -> [IncompleteSnapshot] {
+    // With other damage it is not determined which of the snapshots it affects.
+    let needsOlderKey =
+      search.lost.isEmpty && !search.hasDamage && errors.allSatisfy(\.needsOlderKey)
     var checked = CheckedIndex(search.index.objects)
     checked.lostPacks = search.index.packs(in: .missing)
     for blob in lost.union(search.lost.map { BlobID(kind: .data, digest: $0) }) {
@@ -133,7 +138,10 @@ struct SnapshotNeedsSearch {
     }
     var incomplete: [IncompleteSnapshot] = []
     for head in heads {
-      guard let found = try IncompleteSnapshot(head, &trees, read: snapshot) else { continue }
+      guard
+        let found = try IncompleteSnapshot(
+          head, &trees, needsOlderKey: needsOlderKey, read: snapshot)
+      else { continue }
       incomplete.append(found)
     }
     return incomplete

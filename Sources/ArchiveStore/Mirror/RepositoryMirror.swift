@@ -107,7 +107,9 @@ public struct RepositoryMirror {
     public internal(set) var isInterrupted = false
 
     /// Whether damage was found.
-    public var hasDamage: Bool { !incomplete.isEmpty || !damaged.allSatisfy(\.isRefused) }
+    public var hasDamage: Bool {
+      !incomplete.allSatisfy(\.needsOlderKey) || !damaged.allSatisfy(\.isRefused)
+    }
   }
 
   /// Updates the mirror.

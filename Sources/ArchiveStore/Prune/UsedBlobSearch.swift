@@ -25,6 +25,8 @@ struct UsedBlobSearch {
   private(set) var lost: Set<Digest> = []
   /// The trees and lists that cannot be read, if the search continues past damage.
   private(set) var unreadable: Set<BlobID> = []
+  /// Whether one of them would not be read with an older key either.
+  private(set) var hasDamage = false
 
   /// The number of trees and lists that are read together.
   private static let batch = 8192
@@ -82,7 +84,10 @@ struct UsedBlobSearch {
     let run = Run(index, used, continuesPastDamage: continuesPastDamage)
     try run.add(
       Needs(blobs: trees.map { Needs.Blob(id: BlobID(kind: .tree, digest: $0.digest)) }))
-    defer { (used, lost, unreadable) = run.end(lost, unreadable) }
+    defer {
+      (used, lost, unreadable) = run.end(lost, unreadable)
+      if run.hasDamage { hasDamage = true }
+    }
     while let (kind, batch) = run.nextBatch(atMost: Self.batch) {
       let sink = Sink(run, batch, counters: counters)
       let uses = batch.enumerated().compactMap { number, pending in
@@ -218,6 +223,7 @@ extension UsedBlobSearch {
       var lists = SpillableArray<Pending>()
       var lost: Set<Digest> = []
       var unreadable: Set<BlobID> = []
+      var hasDamage = false
     }
 
     init(_ index: PruneIndex, _ used: UsedBlobs, continuesPastDamage: Bool) {
@@ -255,8 +261,14 @@ extension UsedBlobSearch {
     /// Records a tree or list that cannot be read, or throws the reason if that ends the search.
     func skip(_ blob: BlobID, _ error: StoreError) throws(StoreError) {
       guard continuesPastDamage, error.kind == .damaged else { throw error }
-      state.withLock { _ = $0.unreadable.insert(blob) }
+      state.withLock { state in
+        state.unreadable.insert(blob)
+        if !error.needsOlderKey { state.hasDamage = true }
+      }
     }
+
+    /// Whether a tree or list was skipped that an older key would not open.
+    var hasDamage: Bool { state.withLock { $0.hasDamage } }
 
     /// Removes the next trees, or lists if there are no trees, and returns them. The last ones come
     /// first, which bounds their number by the depth of the trees.

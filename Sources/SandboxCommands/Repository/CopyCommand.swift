@@ -83,7 +83,11 @@ struct CopyCommand: SandboxCommand {
     warn(of: report, from: source, to: target, console)
     if report.snapshots == 0, !output.quiet { filter.noteNoMatch(console) }
     if report.isInterrupted { return .interrupted }
-    return report.hasDamage ? .damaged : ExitStatus(without: report.unreadable + report.damaged)
+    if report.hasDamage { return .damaged }
+    let isWhole = report.incomplete.isEmpty && report.damagedInTarget.isEmpty
+    return .together([
+      isWhole ? .done : .doneInPart, ExitStatus(without: report.unreadable + report.damaged),
+    ])
   }
 
   /// The commands that messages suggest for the other repository.
@@ -119,13 +123,17 @@ struct CopyCommand: SandboxCommand {
     for snapshot in report.damagedInTarget {
       console.warning("snapshot \(snapshot.shownLoss) in '\(to)'")
     }
+    console.hintOlderKey(
+      for: report.incomplete + report.damagedInTarget, besides: report.damaged + report.unreadable)
     // What another key may open is not lost.
-    if !report.incomplete.isEmpty, !report.damaged.contains(where: \.isRefused) {
+    if !report.incomplete.allSatisfy(\.needsOlderKey),
+      !report.damaged.contains(where: \.isRefused)
+    {
       let suffix = repository.suffix(withKey: source.isEncrypted)
       console.hint(
         "'sandboxctl repair snapshots\(suffix)' rewrites such snapshots without the lost data")
     }
-    if !report.damagedInTarget.isEmpty {
+    if !report.damagedInTarget.allSatisfy(\.needsOlderKey) {
       let keys = target.isEncrypted ? targetKeys.options ?? repository.keys : nil
       let suffix = RepositoryOptions.suffix(for: to, otherRemote, keys: keys)
       console.hint(
@@ -142,21 +150,43 @@ extension Repository {
   }
 }
 
+extension Console {
+  /// Prints the remedy for snapshots that need an older key, unless it was printed for errors.
+  func hintOlderKey(
+    for snapshots: [IncompleteSnapshot], besides errors: [StoreError]
+  ) {
+    guard snapshots.contains(where: \.needsOlderKey),
+      !errors.contains(where: { $0.needsOlderKey && $0.hint != nil })
+    else { return }
+    hint(
+      "use a passphrase, or all lines of the recovery key; 'sandboxctl key rewrap' makes older data "
+        + "readable for all recipients")
+  }
+}
+
 extension IncompleteSnapshot {
   /// The id and the number of losses with an example, to continue a sentence.
   var shownLoss: String {
+    let name = "\(head.id.hex.prefix(8)) of \(Times.text(head.time))"
+    if needsOlderKey { return "\(name) needs an older key\(shownPaths)" }
     let first = lost.first.map { note in
       note.path.isEmpty ? " (\(note.note))" : ", for example '\(note.path)' (\(note.note))"
     }
-    return "\(head.id.hex.prefix(8)) of \(Times.text(head.time)) has "
-      + "\(Sizes.count(losses, "lost path"))\(first ?? "")"
+    return "\(name) has \(Sizes.count(losses, "lost path"))\(first ?? "")"
+  }
+
+  /// The number of paths that need an older key with an example.
+  private var shownPaths: String {
+    guard let first = lost.first, !first.path.isEmpty else { return "" }
+    return " for \(Sizes.count(losses, "path")), for example '\(first.path)'"
   }
 
   /// Returns the snapshot as a line of `copy --json` and `mirror --json`.
   func json(_ outcome: String) -> JSON {
     [
       "id": .string(head.id.hex), "time": .string(head.time.rfc3339),
-      "outcome": .string(outcome), "losses": .integer(Int64(losses)), "lost": lost.json,
+      "outcome": .string(outcome), "losses": .integer(Int64(losses)),
+      "needs_older_key": .bool(needsOlderKey), "lost": lost.json,
     ]
   }
 }

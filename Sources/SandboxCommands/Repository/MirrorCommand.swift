@@ -84,7 +84,8 @@ struct MirrorCommand: SandboxCommand {
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
     let isWhole =
-      report.damaged.isEmpty && report.unread == 0 && report.refusal == nil && !keysDiffer
+      report.damaged.isEmpty && report.incomplete.isEmpty && report.unread == 0
+      && report.refusal == nil && !keysDiffer
       && report.possiblePlace == nil
     return isWhole ? .done : .doneInPart
   }
@@ -121,8 +122,11 @@ struct MirrorCommand: SandboxCommand {
     for snapshot in report.incomplete {
       console.warning("snapshot \(snapshot.shownLoss), and was not copied")
     }
+    console.hintOlderKey(for: report.incomplete, besides: report.damaged)
     // What another key may open is not lost.
-    if !report.incomplete.isEmpty, !report.damaged.contains(where: \.isRefused) {
+    if !report.incomplete.allSatisfy(\.needsOlderKey),
+      !report.damaged.contains(where: \.isRefused)
+    {
       console.hint(
         "'sandboxctl repair snapshots\(change.repository.suffix)' rewrites such snapshots without "
           + "the lost data")
