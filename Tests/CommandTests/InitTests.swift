@@ -45,6 +45,24 @@ struct InitTests {
     #expect(outcome.code == 0 && !outcome.output.contains("[y/N]"), "\(outcome.output)")
   }
 
+  /// No new directory gets a name that scp or a shell would read differently. One that exists is
+  /// used, and `./` names one in any case.
+  @Test func slipsCreateNoDirectory() throws {
+    for (text, advice) in [
+      ("~/backup", "'./~/backup'"), ("~", "'./~'"), ("nas:backup/a", "'sftp:nas/~/backup/a'"),
+      ("nas:/backup", "'sftp:nas/backup'"),
+    ] {
+      let outcome = try cli.run(["init", text, "--plain", "--no-default"])
+      #expect(outcome.code == 2 && outcome.errors.contains(advice), "\(text): \(outcome.errors)")
+    }
+    #expect(try !cli.isThere("~") && !cli.isThere("nas:backup") && !cli.isThere("nas:"))
+    _ = try Directory.make(path: cli.directory.path("nas:there"))
+    for text in ["nas:there", "./nas:new", "./~/new", "C:x", "a-b"] {
+      let outcome = try cli.run(["init", text, "--plain", "--no-default"])
+      #expect(outcome.code == 0, "\(text): \(outcome.errors)")
+    }
+  }
+
   /// Without a terminal, or with output for a program, the error names the option.
   @Test func withoutATerminalTheErrorNamesTheOption() throws {
     for outcome in [

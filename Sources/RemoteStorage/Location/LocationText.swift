@@ -79,6 +79,26 @@ struct LocationText {
       hint: "write 'sftp:\(written)', or './\(text)' for a directory of this host")
   }
 
+  /// Checks that a path does not begin with the home directory as a shell writes it, or have the
+  /// form `host:path`. A single letter before the colon is not a host.
+  func requireUsualDirectory() throws(OperationError) {
+    if head.first == UInt8(ascii: "~") {
+      throw refused(
+        "'~' is in quotes, so the shell has not replaced it with a home directory",
+        hint: "write the path of the directory, or './\(text)' for a directory of this host")
+    }
+    guard let colon = head.firstIndex(of: UInt8(ascii: ":")) else { return }
+    let host = head[..<colon]
+    guard host.count > 1, let first = host.first, Self.isLetter(first),
+      host.allSatisfy(Self.isOfScheme), !rest.isEmpty
+    else { return }
+    throw refused(
+      "it has the form of another host's path, as scp writes it",
+      hint:
+        "write 'sftp:\(ByteString(host))/~/\(ByteString(rest))', or './\(text)' for a directory "
+        + "of this host")
+  }
+
   /// Returns the error for a scheme that is not supported.
   func refusedScheme(_ scheme: String) -> OperationError {
     let local = "or './…' for a directory of this host with such a name"

@@ -47,6 +47,14 @@ package enum RepositoryLocation: Hashable, Sendable {
     if case .local(let path) = self { path } else { nil }
   }
 
+  /// Checks the location of a new directory of this host: a text that another program or a shell
+  /// reads differently is more likely a slip.
+  ///
+  /// - Throws: a usage error with the text to write instead.
+  package func requireUsualDirectory() throws(OperationError) {
+    if case .local(let path) = self { try LocationText(path).requireUsualDirectory() }
+  }
+
   /// The text that names this location, from which `init(parsing:)` returns an equal one, as far as
   /// the text has parts for it: the endpoint and the region of a bucket have options of their own.
   package var text: ByteString {

@@ -99,7 +99,12 @@ struct InitCommand: SandboxCommand {
   }
 
   private func choice() throws -> RepositoryOptions.Choice {
-    if let repository { return try RepositoryOptions.Choice(repository, remote.settings) }
+    if let repository {
+      let choice = try RepositoryOptions.Choice(repository, remote.settings)
+      // A directory that exists was named on purpose.
+      if choice.identity == nil { try choice.location.requireUsualDirectory() }
+      return choice
+    }
     guard let standard = RepositoryOptions.Choice.standard else {
       throw UsageError(
         .environmentMissing, "cannot find the user's data directory: HOME is not set",
