@@ -165,6 +165,23 @@ struct AgeKeyTests {
     #expect(try AgeKeyList.recipients(Array(recipients.utf8).span) == identities.map(\.recipient))
   }
 
+  /// As `age -i` does with a plugin that is not needed. A recipient that is not supported is never
+  /// skipped, since it could not decrypt.
+  @Test func identitiesOfPluginsAreSkippedBesideOthers() throws {
+    let plugin = "AGE-PLUGIN-YUBIKEY-1QQPQQYCRQQ"
+    let text = Array("\u{feff}# key\n\(plugin)\n\(AgeFixture.first)\n".utf8)
+    let identities = try AgeKeyList.identities(text.span)
+    #expect(identities.map(\.recipient.description) == [AgeFixture.firstRecipient])
+    let marked = Array("\u{feff}\(AgeFixture.firstRecipient)\n".utf8)
+    #expect(try AgeKeyList.recipients(marked.span).count == 1)
+    let alone = Array("# key\n\(plugin)\n".utf8)
+    let error = AgeFixture.refusal { () throws(AgeError) in try AgeKeyList.identities(alone.span) }
+    #expect(error?.kind == .unsupported && error?.reason.hasPrefix("line 2: ") == true)
+    let tagged = Array("\(AgeFixture.firstRecipient)\nage1tag1x\n".utf8)
+    let other = AgeFixture.refusal { () throws(AgeError) in try AgeKeyList.recipients(tagged.span) }
+    #expect(other?.kind == .unsupported)
+  }
+
   @Test func faultsOfAListNameTheLineAndNoSecret() {
     var secret = AgeFixture.first
     secret.removeLast()
