@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -259,6 +260,20 @@ struct KeyRotationTests {
     try lab.memory.remove(RepositoryLayout.reserve)
     #expect(try lab.rewrap().isComplete)
     #expect(try lab.memory.status(RepositoryLayout.reserve)?.size == 4 << 20)
+  }
+
+  /// A key that was revealed can be removed on a full volume: the reserve has room for the lease.
+  @Test func keysAreRemovedOnAFullVolume() throws {
+    let second = try AgePassphrase(Array("second".utf8).span)
+    try lab.open().saveKey(
+      "second", passphrase: second, isReplacing: false, workFactor: RotationLab.workFactor)
+    let opened = try lab.open(lab.watched)
+    let room = Room()
+    lab.watched.state.withLock { $0.failure = { room.failure(of: $0) } }
+    try opened.removeKey("second")
+    #expect(try lab.memory.listIfPresent(KeyFile.directory)?.count == 1)
+    #expect(try lab.memory.status(RepositoryLayout.reserve)?.size == 4 << 20)
+    #expect(try lab.memory.list(RepositoryLayout.leases).isEmpty)
   }
 
   /// Copies contain the ids from before a rewrap. They are still recognized in both directions, and

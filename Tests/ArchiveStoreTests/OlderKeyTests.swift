@@ -86,6 +86,16 @@ struct OlderKeyTests {
     #expect(error?.errorCode == .keyRequired, "it is not damaged")
   }
 
+  /// A backup notes it, so that nobody relies on an identity that cannot restore.
+  @Test func lackOfAnOlderKeyIsKnown() throws {
+    #expect(try open().lacksOlderKey && !lab.open().lacksOlderKey)
+    let writer = try Repository.open(
+      lab.memory, key: .recipients(open().settings.recipients))
+    #expect(!writer.lacksOlderKey)
+    _ = try lab.rewrap()
+    #expect(try !open().lacksOlderKey)
+  }
+
   /// Everything opens again with the older identities, and after a rewrap with the added one.
   @Test func rewrapIsEnough() throws {
     try lab.expectWhole("with the passphrase", snapshots: 3)

@@ -155,6 +155,13 @@ extension Repository {
     keys.firstMissing(of: settings.olderRecipients)
   }
 
+  /// Whether the identities lack one that existing objects may need: snapshots that share data with
+  /// these cannot be restored completely. False on a host that only writes.
+  public var lacksOlderKey: Bool {
+    guard let keys, !keys.identities.isEmpty else { return false }
+    return missingOlder(keys) != nil
+  }
+
   /// Checks that data may be stored and keys may be changed: if an older key file was put back, the
   /// repository can only be read.
   ///
@@ -233,9 +240,14 @@ extension Repository {
         .invalid, "it is the key whose passphrase was given",
         hint: "give the passphrase of another key, or the recovery key")
     }
-    let lease = try Lease(storage)
+    // A key that was revealed must be removable on a full volume, too.
+    let reserve = SpaceReserve(storage)
+    let lease = try reserve.whenFull { () throws(StoreError) in try Lease(storage) }
     defer { lease.release() }
-    let right = try PruneLease(lease, for: "remove a key from")
+    defer { reserve.restore(by: lease) }
+    let right = try reserve.whenFull { () throws(StoreError) in
+      try PruneLease(lease, for: "remove a key from")
+    }
     defer { right.release() }
     try requireCurrent("remove a key from")
     guard try storage.status(KeyFile.path(name)) != nil else { throw change.missing }
@@ -243,7 +255,9 @@ extension Repository {
       guard try isIntact(other) else { continue }
       try checkCancellation()
       try right.requireHeld()
-      return try lease.remove(KeyFile.path(name))
+      return try reserve.whenFull { () throws(StoreError) in
+        try lease.remove(KeyFile.path(name))
+      }
     }
     throw change.error(
       .invalid, "it is the last key that a passphrase opens",

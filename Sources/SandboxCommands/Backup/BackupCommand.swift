@@ -148,6 +148,12 @@ struct BackupCommand: SandboxCommand {
         "created a repository in \(Paths.text(choice.location.text)); it is not encrypted, and only this "
           + "user can read it")
     }
+    if repository.lacksOlderKey, !output.quiet {
+      console.note(
+        "the identity cannot restore the new snapshots completely: it does not open data from before "
+          + "the last 'key rotate'; 'sandboxctl key rewrap' with the passphrase, or all lines of the "
+          + "recovery key, makes it readable for all recipients")
+    }
     let storage = try opened.storage.directoryIdentity()
     var results: [DeviceResult] = []
     for (choice, device) in found {
