@@ -14,6 +14,16 @@ struct WordAdviceTests {
     return error.hint ?? ""
   }
 
+  /// The parser takes the value of an unknown option for an argument, and checks these first.
+  @Test(arguments: ["export tar a b --bogus v", "copy a --bogus v", "copy a --bogus=v"])
+  func unknownOptionsComeFirst(line: String) throws {
+    let words = line.split(separator: " ").map(String.init)
+    let error = try #require(throws: UsageError.self) {
+      try KnownCommand(SandboxctlCommand.self).parse(words)
+    }
+    #expect("\(error)".contains("unknown option '--bogus'"), "\(error)")
+  }
+
   @Test(arguments: [
     ("snapshots -r repo", "did you mean '--repo'?"),
     ("restore latest --target x", "did you mean '--to'?"),

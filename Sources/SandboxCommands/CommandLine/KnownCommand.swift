@@ -77,6 +77,8 @@ extension KnownCommand {
   struct Option {
     /// The long name, without dashes.
     let name: String
+    /// All long names, which include those of an inversion.
+    let longNames: [String]
     let letters: [Character]
     let isFlag: Bool
     let isRepeating: Bool
@@ -89,8 +91,8 @@ extension KnownCommand {
     fileprivate init?(_ json: JSON) {
       let kind = json["kind"]?.string
       let names = json["names"]?.array ?? []
-      let long = names.first { $0["kind"]?.string == "long" }?["name"]?.string
-      guard kind == "flag" || kind == "option", let long else { return nil }
+      longNames = names.compactMap { $0["kind"]?.string == "long" ? $0["name"]?.string : nil }
+      guard kind == "flag" || kind == "option", let long = longNames.first else { return nil }
       name = long
       letters = names.filter { $0["kind"]?.string == "short" }
         .compactMap { $0["name"]?.string?.first }
@@ -126,11 +128,24 @@ extension KnownCommand {
 
   /// Returns the error for a mistake that the parser found in a command line.
   func mistake(_ error: any Error, in words: [String]) -> UsageError {
-    let message = type.message(for: error)
+    let (message, path) = (type.message(for: error), commands(of: words))
     if let negative = negativeValue(message, in: words) { return negative }
+    // The parser checks arguments first, and takes the value of an unknown option for one.
+    let unknown = path.last?.unknownOption(in: words).map { "Unknown option '\($0)'" }
+    let shown = message.hasPrefix("Unknown option '") ? message : unknown ?? message
     return UsageError(
-      parser: message, type.fullMessage(for: error),
-      advice: WordAdvice.forMessage(message, of: commands(of: words), in: self))
+      parser: shown, type.fullMessage(for: error),
+      advice: WordAdvice.forMessage(shown, of: path, in: self))
+  }
+
+  /// Returns the first option in a command line that this command does not have; nil if there is
+  /// none.
+  private func unknownOption(in words: [String]) -> String? {
+    guard commands.isEmpty else { return nil }
+    let known = Set(options.flatMap(\.longNames)).union(["help", "version"])
+    let given = words.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+    return given.lazy.map { String($0.prefix { $0 != "=" }) }
+      .first { !known.contains(String($0.dropFirst(2))) }
   }
 
   /// Returns the error for a negative number after an option, which the parser mistakes for another
