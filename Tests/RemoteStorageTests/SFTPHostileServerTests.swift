@@ -199,6 +199,20 @@ struct SFTPHostileServerTests {
     #expect(error?.reason.contains("directories without end") == true, "\(error as Any)")
   }
 
+  /// A directory in which the server repeatedly lists `.`.
+  @Test func aDirectoryOfItselfWithoutEndIsRefused() throws {
+    let entry: [UInt8] = [0, 0, 0, 1, 0x2e, 0, 0, 0, 0, 0, 0, 0, 0]
+    let connector = Self.connector { type, id, _ in
+      switch type {
+      case 11: Self.packet([102], id, [0, 0, 0, 1, 1])
+      case 12: Self.packet([104], id, [0, 0, 0, 1], entry)
+      default: Self.status(id, 0)
+      }
+    }
+    let error = storeError { try Self.storage(connector).list(.root) }
+    #expect(error?.reason.contains("a directory without end") == true, "\(error as Any)")
+  }
+
   /// Answers in reverse order reach the right readers.
   @Test func answersArriveInAnyOrder() throws {
     let held = Mutex([[UInt8]]())

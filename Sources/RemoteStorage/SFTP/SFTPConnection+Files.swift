@@ -60,6 +60,8 @@ extension SFTPConnection {
 extension SFTPConnection {
   /// The maximum number of entries of a directory.
   static let entryLimit = 1 << 22
+  /// The maximum number of entries `.` and `..` of a directory, each of which a server lists once.
+  private static let ownEntryLimit = 64
   /// The number of directories that are listed at once.
   static let listWindow = 64
 
@@ -94,7 +96,7 @@ extension SFTPConnection {
   ) throws(SFTPFailure) {
     defer { for directory in directories { post(.close(directory.handle)) } }
     var (rest, parts) = (directories, 2)
-    var counts: [Int: Int] = [:]
+    var counts: [Int: (names: Int, own: Int)] = [:]
     while !rest.isEmpty {
       let requests = rest.flatMap { directory in
         [SFTPRequest](repeating: .readDirectory(directory.handle), count: parts)
@@ -104,11 +106,11 @@ extension SFTPConnection {
       for (position, directory) in rest.enumerated() {
         let answers = replies[(position * parts)..<((position + 1) * parts)]
         do throws(SFTPFailure) {
-          let (names, isAtEnd) = try Self.names(answers)
-          counts[directory.index, default: 0] += names.count
-          guard counts[directory.index, default: 0] <= Self.entryLimit else {
-            throw SFTPFailure(SFTPViolation(reason: "it lists a directory without end"))
-          }
+          let (names, own, isAtEnd) = try Self.names(answers)
+          let count = counts[directory.index] ?? (0, 0)
+          counts[directory.index] = (count.names + names.count, count.own + own)
+          guard count.names + names.count <= Self.entryLimit, count.own + own <= Self.ownEntryLimit
+          else { throw SFTPFailure(SFTPViolation(reason: "it lists a directory without end")) }
           try body(directory.index, names)
           if !isAtEnd { unfinished.append(directory) }
         } catch {
@@ -120,17 +122,21 @@ extension SFTPConnection {
     }
   }
 
-  /// Returns the entries of a directory's parts, without `.` and `..`, and whether they include the
-  /// last ones.
+  /// Returns the entries of a directory's parts, without `.` and `..`, the number of these, and
+  /// whether the last entries are included.
   private static func names(
     _ replies: ArraySlice<SFTPReply>
-  ) throws(SFTPFailure) -> (names: [SFTPName], isAtEnd: Bool) {
-    var (found, isAtEnd, isEmpty) = ([SFTPName](), false, true)
+  ) throws(SFTPFailure) -> (names: [SFTPName], own: Int, isAtEnd: Bool) {
+    var (found, own, isAtEnd, isEmpty) = ([SFTPName](), 0, false, true)
     for reply in replies {
       switch reply {
       case .names(let names):
         isEmpty = isEmpty && names.isEmpty
-        for name in names where name.name != "." && name.name != ".." {
+        for name in names {
+          if name.name == "." || name.name == ".." {
+            own += 1
+            continue
+          }
           guard name.name.nameFault == nil else {
             throw SFTPFailure(
               SFTPViolation(reason: "it lists '\(name.name)', which is not a name of a file"))
@@ -142,6 +148,6 @@ extension SFTPConnection {
       }
     }
     // A directory that never ends counts as complete.
-    return (found, isAtEnd || isEmpty)
+    return (found, own, isAtEnd || isEmpty)
   }
 }
