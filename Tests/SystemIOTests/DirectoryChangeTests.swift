@@ -114,6 +114,21 @@ struct DirectoryChangeTests {
     #expect(try device.status("app").user == 4321, "it is no file of root")
   }
 
+  @Test(.enabled(if: Host.userID == 0)) func onlyNewDirectoriesAreGivenAway() throws {
+    try temporary.write("secret", at: "device/of-root/file")
+    let device = try temporary.directory.directory("device")
+    try device.createDirectory("empty", permissions: 0o700)
+    try device.setOwner(user: 1234, group: 1234)
+    #expect(failure { try device.inheritOwner("of-root") }?.number == ESTALE)
+    for (name, owner) in [("of-root", 0), ("empty", 0), ("new", 1234)] as [(ByteString, UInt32)] {
+      let opened = try device.makeInherited(name)
+      #expect(try opened.status().user == owner, "\(name)")
+    }
+    let deep = try Directory.makeInherited(resolved: device.path.appending("new/a/b"))
+    #expect(try deep.status().user == 1234 && deep.status().permissions == 0o700)
+    #expect(try device.status("new").permissions == 0o700)
+  }
+
   @Test(arguments: [FileKind.fifo, .socket, .characterDevice, .blockDevice])
   func specialFilesAreCreated(kind: FileKind) throws {
     let directory = try Directory.open(path: temporary.path)

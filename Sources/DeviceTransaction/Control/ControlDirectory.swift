@@ -22,9 +22,8 @@ package enum ControlDirectory {
   package static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
     if let directory = try open(name, root: root) { return directory }
     let device = try Directory.open(resolved: root)
-    let own = try device.makeDirectory(OwnNames.directory, permissions: 0o700)
-    let directory = try own.makeDirectory(name, permissions: 0o700)
-    try inheritOwner(path(name, root: root))
+    let own = try device.makeInherited(OwnNames.directory)
+    let directory = try own.makeInherited(name)
     let owner = try device.status().user
     try requireTrusted(own.status(), at: own.path, deviceOwner: owner)
     try requireTrusted(directory.status(), at: directory.path, deviceOwner: owner)
@@ -105,25 +104,6 @@ package enum ControlDirectory {
     let hasOneName = status.kind == .directory || status.kind == .file && status.links == 1
     guard isOwn, hasOneName, status.permissions & 0o022 == 0 else {
       throw SystemError.untrusted(path)
-    }
-  }
-
-  /// Changes the owner of the directories of a path that root created, from `.sandboxctl` down, to
-  /// the owner of the directory above. Otherwise a restore by root would lock out the device's
-  /// user.
-  package static func inheritOwner(_ path: ByteString) throws(SystemError) {
-    guard Host.userID == 0 else { return }
-    let parts = path.components
-    guard let first = parts.firstIndex(of: OwnNames.directory) else { return }
-    let above = ByteString(joining: parts[..<first], isAbsolute: true)
-    let owner = try Directory.open(resolved: above).status()
-    guard owner.user != 0 else { return }
-    for end in first..<parts.count {
-      let directory = try Directory.open(
-        resolved: above.appending(ByteString(joining: parts[first...end])))
-      if try directory.status().user == 0 {
-        try directory.setOwner(user: owner.user, group: owner.group)
-      }
     }
   }
 }

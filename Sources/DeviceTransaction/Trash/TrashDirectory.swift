@@ -25,7 +25,7 @@ package final class TrashDirectory {
     probing probe: borrowing Directory, root: ByteString
   ) throws(SystemError) {
     let trash = try ControlDirectory.make(ControlDirectory.trash, root: root)
-    let own = try trash.makeDirectory(ByteString(record.id), permissions: 0o700)
+    let own = try trash.makeInherited(ByteString(record.id))
     var note = Note(in: own, of: ByteString(record.id))?.located(at: root) ?? Note(record)
     if let saved { note.saved = saved }
     let isNear = try Self.canMove(from: probe, to: own)
@@ -34,14 +34,12 @@ package final class TrashDirectory {
     location = location.appending(ByteString(record.id))
     if !isNear, !note.elsewhere.contains(location) { note.elsewhere.append(location) }
     // The note is written before the entries that it describes.
-    try ControlDirectory.inheritOwner(own.path)
     try AtomicFile.write(note.bytes, as: Note.file, in: own, permissions: 0o600)
     try own.inheritOwner(Note.file)
     try trash.sync()
     path = location.appending(container)
     self.note = OpenedNote(record.id, root: root)
-    cursor = DirectoryCursor(root: try Directory.make(resolved: path, permissions: 0o700))
-    try ControlDirectory.inheritOwner(path)
+    cursor = DirectoryCursor(root: try Directory.makeInherited(resolved: path))
   }
 
   /// The directory beside those of the containers for new entries that a rollback removed: another

@@ -21,7 +21,7 @@ struct PurgeStaging: ~Copyable {
 
   /// Opens the staging directory of a container, creating it if necessary.
   init(in root: borrowing Directory) throws(SystemError) {
-    let own = try root.makeDirectory(OwnNames.directory, permissions: 0o700)
+    let own = try root.makeInherited(OwnNames.directory)
     do throws(SystemError) {
       directory = try Self.make(in: own, onVolumeOf: root)
     } catch {
@@ -34,11 +34,10 @@ struct PurgeStaging: ~Copyable {
   private static func make(
     in own: borrowing Directory, onVolumeOf root: borrowing Directory
   ) throws(SystemError) -> Directory {
-    let made = try own.makeDirectory(name, permissions: 0o700)
+    let made = try own.makeInherited(name)
     guard try made.status().identity.device == root.status().identity.device else {
       throw SystemError.replaced(made.path)
     }
-    try ControlDirectory.inheritOwner(made.path)
     return made
   }
 

@@ -178,8 +178,7 @@ package struct DeviceRestoreOperation {
     if part.action == .harbor {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
-        _ = try Directory.make(resolved: harbor, permissions: 0o700)
-        try ControlDirectory.inheritOwner(harbor)
+        _ = try Directory.makeInherited(resolved: harbor)
       } catch { throw OperationError(error) }
     }
     let report = try RestoreOperation(

@@ -161,25 +161,8 @@ package struct DeviceRestorePreparation {
         let location = try? device.location(forNew: logical), made.insert(location.parent).inserted
       else { continue }
       do throws(SystemError) {
-        _ = try Self.makeInherited(location.parent)
+        _ = try Directory.makeInherited(resolved: location.parent)
       } catch { throw OperationError(error) }
-    }
-  }
-
-  /// Opens or creates a directory, with those above it that are missing. Each belongs to the owner
-  /// of the one above it, so that root locks no user out.
-  private static func makeInherited(
-    _ path: ByteString
-  ) throws(SystemError) -> Directory {
-    do throws(SystemError) {
-      return try Directory.open(resolved: path)
-    } catch {
-      guard error.isMissing, let name = path.lastComponent else { throw error }
-      let above = try makeInherited(path.parent)
-      let made = try above.makeDirectory(name, permissions: 0o700)
-      try above.inheritOwner(name)
-      try above.sync()
-      return made
     }
   }
 

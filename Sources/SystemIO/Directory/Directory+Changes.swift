@@ -30,6 +30,21 @@ extension Directory: MetadataTarget {
     return try directory(name)
   }
 
+  /// Opens a child directory, or creates it for this user alone.
+  ///
+  /// One that root creates belongs to the owner of this directory before anything is in it, so that
+  /// root locks no user out. An existing one is not changed: that user can rename a directory of
+  /// root to this name.
+  public func makeInherited(_ name: ByteString) throws(SystemError) -> Directory {
+    do throws(SystemError) {
+      try createDirectory(name, permissions: 0o700)
+      try inheritOwner(name)
+    } catch {
+      guard error.number == EEXIST else { throw error }
+    }
+    return try directory(name)
+  }
+
   /// Whether this user may create and remove entries in the directory.
   public var canBeChanged: Bool { cl_can_change(raw) == 0 }
 
@@ -148,7 +163,8 @@ extension Directory: MetadataTarget {
   /// Changes the owner of an entry that root just created to the owner of this directory.
   ///
   /// That user may have put another entry there since. A file of root that also has a name
-  /// elsewhere is refused (ESTALE); an entry of another user is left unchanged.
+  /// elsewhere, and a directory of root with entries, are refused (ESTALE); an entry of another
+  /// user is left unchanged.
   public func inheritOwner(_ name: ByteString) throws(SystemError) {
     guard Host.userID == 0 else { return }
     let owner = try status()

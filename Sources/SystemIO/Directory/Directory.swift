@@ -64,6 +64,20 @@ public struct Directory: ~Copyable, Sendable {
     }
   }
 
+  /// Opens the directory at a path without symbolic links, or creates it, with those above it that
+  /// are missing, as `makeInherited(_:)` does. No link is followed.
+  public static func makeInherited(resolved path: ByteString) throws(SystemError) -> Directory {
+    do {
+      return try open(resolved: path)
+    } catch {
+      guard error.number == ENOENT, let last = path.lastComponent else { throw error }
+      let above = try makeInherited(resolved: path.parent)
+      let made = try above.makeInherited(last)
+      try above.sync()
+      return made
+    }
+  }
+
   private borrowing func makeDurable(
     _ name: ByteString, _ permissions: UInt16
   ) throws(SystemError) -> Directory {

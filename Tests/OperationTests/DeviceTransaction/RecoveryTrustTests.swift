@@ -259,6 +259,20 @@ import Testing
     #expect(plan.hasFired && error?.code == .notTrusted, "\(error as Any)")
   }
 
+  /// The device's user renames a directory of root to `.sandboxctl`: it stays root's.
+  @Test(.enabled(if: Host.userID == 0)) func aDirectoryOfRootIsNotGivenToTheDevicesUser() throws {
+    try fixture.directory.write("secret", at: "tree/of-root/file")
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
+    try tree.directory("of-root").setPermissions(0o700)
+    try tree.setOwner(user: 1234, group: 1234)
+    try tree.rename("of-root", to: ".sandboxctl", in: tree)
+    _ = try ControlDirectory.make(ControlDirectory.trash, root: tree.path)
+    #expect(try tree.status(".sandboxctl").user == 0)
+    try tree.removeTree(".sandboxctl")
+    let trash = try ControlDirectory.make(ControlDirectory.trash, root: tree.path)
+    #expect(try tree.status(".sandboxctl").user == 1234 && trash.status().user == 1234)
+  }
+
   /// The home directory of a device was found at a path without links, and is not looked up again.
   @Test func aLinkInPlaceOfAHomeDirectoryIsNotFollowed() throws {
     let (home, victim) = (fixture.directory.path("home"), fixture.directory.path("victim"))
