@@ -49,6 +49,27 @@ struct DirectoryChangeTests {
     #expect(failure { try directory.rename("d", to: "e", in: directory) }?.isExisting == true)
   }
 
+  /// NFS and some sandboxes have no rename that refuses to replace.
+  @Test(arguments: [EINVAL, ENOSYS]) func withoutSuchARenameNothingIsReplacedEither(
+    number: Int32
+  ) throws {
+    try temporary.write("one", at: "a")
+    try temporary.write("two", at: "b")
+    let directory = try Directory.open(path: temporary.path)
+    func move(to name: ByteString) -> SystemError? {
+      let plan = Faults.Plan(failing: [.rename], at: 1, number: number)
+      return failure {
+        try Faults.inject(plan) {
+          try directory.renameWithoutReplacing("a", to: name, in: directory)
+        }
+      }
+    }
+    #expect(move(to: "b")?.number == EEXIST)
+    #expect(try temporary.read("b") == Array("two".utf8))
+    #expect(move(to: "c") == nil)
+    #expect(try temporary.read("c") == Array("one".utf8))
+  }
+
   @Test func linkTargetsMayBeAnyBytes() throws {
     let directory = try Directory.open(path: temporary.path)
     let target = ByteString([0x2f, 0xff, 0x0a, 0x2e, 0x2e])

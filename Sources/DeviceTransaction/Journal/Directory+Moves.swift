@@ -7,14 +7,7 @@ extension Directory {
   package func add(
     _ name: ByteString, to target: borrowing Directory, as newName: ByteString? = nil
   ) throws(SystemError) {
-    let newName = newName ?? name
-    do throws(SystemError) {
-      try rename(name, to: newName, in: target, replacing: false)
-    } catch {
-      // Not every file system supports a rename that refuses to replace.
-      guard error.isUnsupported, try target.statusIfPresent(newName) == nil else { throw error }
-      try rename(name, to: newName, in: target)
-    }
+    try renameWithoutReplacing(name, to: newName ?? name, in: target)
   }
 
   /// Exchanges a child with an entry of another kind in the target directory.
@@ -24,11 +17,11 @@ extension Directory {
     } catch {
       guard error.isUnsupported else { throw error }
       let aside = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8))
-      try target.rename(name, to: aside, in: self, replacing: false)
+      try target.add(name, to: self, as: aside)
       do throws(SystemError) {
-        try rename(name, to: name, in: target, replacing: false)
+        try add(name, to: target)
       } catch {
-        try? self.rename(aside, to: name, in: target, replacing: false)
+        try? add(aside, to: target, as: name)
         throw error
       }
     }

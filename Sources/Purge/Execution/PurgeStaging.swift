@@ -53,16 +53,39 @@ struct PurgeStaging: ~Copyable {
     try? directory.createLink(moved.concatenating(Self.origin), to: path)
     do throws(SystemError) {
       if leavingTwin {
-        try makeTwin(of: name, in: parent, as: moved)
-        try parent.exchange(name, with: moved, in: directory)
+        try moveLeavingTwin(name, in: parent, as: moved)
       } else {
-        try parent.rename(name, to: moved, in: directory, replacing: false)
+        try parent.renameWithoutReplacing(name, to: moved, in: directory)
       }
     } catch {
       discardTwin(moved)
       throw error
     }
     return moved
+  }
+
+  /// Exchanges a directory with its empty twin. A file system or a sandbox that has no exchange
+  /// gets two moves, between which the name is missing; `rollBack` undoes the first one.
+  private func moveLeavingTwin(
+    _ name: ByteString, in parent: borrowing Directory, as moved: ByteString
+  ) throws(SystemError) {
+    try Self.makeTwin(of: name, in: parent, as: moved, in: directory)
+    do throws(SystemError) {
+      return try parent.exchange(name, with: moved, in: directory)
+    } catch {
+      guard error.isUnsupported else { throw error }
+    }
+    try directory.removeDirectory(moved)
+    try parent.renameWithoutReplacing(name, to: moved, in: directory)
+    do throws(SystemError) {
+      try Self.makeTwin(of: moved, in: directory, as: name, in: parent)
+    } catch {
+      // The app has made the directory again meanwhile.
+      if error.isExisting { return }
+      try? parent.removeDirectory(name)
+      try? directory.renameWithoutReplacing(moved, to: name, in: parent)
+      throw error
+    }
   }
 
   /// Removes the empty directory and the record of a move that failed.
@@ -78,8 +101,10 @@ struct PurgeStaging: ~Copyable {
     if isGone { try? staging.remove(moved.concatenating(origin)) }
   }
 
-  private func makeTwin(
-    of name: ByteString, in parent: borrowing Directory, as twin: ByteString
+  /// Makes an empty directory with the metadata of another one.
+  private static func makeTwin(
+    of name: ByteString, in parent: borrowing Directory, as twin: ByteString,
+    in directory: borrowing Directory
   ) throws(SystemError) {
     let status = try parent.status(name)
     try directory.createDirectory(twin, permissions: 0o700)
@@ -98,18 +123,30 @@ struct PurgeStaging: ~Copyable {
     _ moved: ByteString, _ name: ByteString, to parent: borrowing Directory, wasExchanged: Bool
   ) throws(SystemError) {
     if wasExchanged {
-      try parent.exchange(name, with: moved, in: directory)
-      try directory.removeDirectory(moved)
+      try exchangeBack(moved, name, to: parent)
     } else {
-      try directory.rename(moved, to: name, in: parent, replacing: false)
+      try directory.renameWithoutReplacing(moved, to: name, in: parent)
     }
     try? directory.remove(moved.concatenating(Self.origin))
+  }
+
+  private func exchangeBack(
+    _ moved: ByteString, _ name: ByteString, to parent: borrowing Directory
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try parent.exchange(name, with: moved, in: directory)
+    } catch {
+      guard error.isUnsupported else { throw error }
+      try parent.removeDirectory(name)
+      return try directory.renameWithoutReplacing(moved, to: name, in: parent)
+    }
+    try directory.removeDirectory(moved)
   }
 
   /// Marks a directory for deletion, after it was found to match the plan. Returns its new name.
   func markForDeletion(_ moved: ByteString) throws(SystemError) -> ByteString {
     let name = Self.pendingDeletion.concatenating(moved)
-    try directory.rename(moved, to: name, in: directory, replacing: false)
+    try directory.renameWithoutReplacing(moved, to: name, in: directory)
     try? directory.remove(moved.concatenating(Self.origin))
     return name
   }
@@ -213,7 +250,7 @@ struct PurgeStaging: ~Copyable {
         return
       }
       try? parent.removeDirectory(name)
-      try staging.rename(moved, to: name, in: parent, replacing: false)
+      try staging.renameWithoutReplacing(moved, to: name, in: parent)
     }
     try staging.remove(moved.concatenating(origin))
   }

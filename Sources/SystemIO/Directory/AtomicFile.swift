@@ -116,15 +116,19 @@ public struct AtomicFile: ~Copyable {
 }
 
 extension Directory {
-  /// Renames a child to a name in a directory that must not exist.
-  func renameWithoutReplacing(
+  /// Renames a child to a name in a directory that must not exist, also on a file system, such as
+  /// NFS, and in a sandbox without a rename that refuses to replace. There an entry that another
+  /// program makes at the same moment is replaced.
+  public func renameWithoutReplacing(
     _ name: ByteString, to newName: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
     do throws(SystemError) {
       try rename(name, to: newName, in: directory, replacing: false)
     } catch {
-      // Not every file system, such as NFS, supports a rename that refuses to replace.
-      guard error.isUnsupported, try directory.statusIfPresent(newName) == nil else { throw error }
+      guard error.isUnsupported else { throw error }
+      guard try directory.statusIfPresent(newName) == nil else {
+        throw SystemError(.rename, path.appending(name), number: EEXIST)
+      }
       try rename(name, to: newName, in: directory)
     }
   }

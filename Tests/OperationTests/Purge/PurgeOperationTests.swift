@@ -1,5 +1,6 @@
 import ArchiveStore
 import DeviceScan
+import Glibc
 import SystemIO
 import TestSupport
 import Testing
@@ -45,7 +46,11 @@ import Testing
     #expect(run(try fixture.plan()).volumes[0].units == 0)
   }
 
-  @Test func aDirectoryNamedByARuleStaysEmpty() throws {
+  /// On a file system that cannot exchange entries, and on one whose renames cannot refuse to
+  /// replace, too: the first rename is the exchange, the second one marks the unit for deletion.
+  @Test(arguments: [Int.max, 1, 2]) func aDirectoryNamedByARuleStaysEmpty(
+    failing call: Int
+  ) throws {
     let fixture = try PurgeFixture()
     try fixture.put("Library/Caches/fixed/inner/a")
     let parent = try fixture.above(fixture.data().appending("Library/Caches/fixed"))
@@ -58,8 +63,12 @@ import Testing
         - {id: f, match: Library/Caches/fixed/**, class: cache, purge: {order: 20, unit: directory}}
 
       """
-    let report = run(try fixture.plan([overlay]))
+    let plan = try fixture.plan([overlay])
+    let fault = Faults.Plan(failing: [.rename], at: call, number: ENOSYS)
+    let report = Faults.inject(fault) { run(plan) }
+    #expect(fault.hasFired == (call != .max))
     #expect(report.volumes[0].units == 1 && report.failed.isEmpty, "\(report.failed)")
+    #expect(try fixture.files().isEmpty)
     let fixed = try parent.directory("fixed")
     #expect(try fixed.isEmpty())
     #expect(try fixed.status().permissions == 0o750)
