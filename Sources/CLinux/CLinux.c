@@ -90,7 +90,14 @@ long cl_pwrite(int fd, const void *from, size_t count, int64_t at) {
 }
 long cl_duplicate(int fd) { return CL_RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 long cl_fsync(int fd) { return fsync(fd) < 0 ? -(long)errno : 0; }
-long cl_syncfs(int fd) { return syncfs(fd) < 0 ? -(long)errno : 0; }
+// Sandboxes may answer EPERM to calls that they do not know. The kernel never does so to a call for
+// no file, which therefore tells such a sandbox apart.
+long cl_syncfs(int fd) {
+  if (syncfs(fd) == 0) return 0;
+  long error = errno;
+  if (error == EPERM && syncfs(-1) < 0 && errno == EPERM) error = ENOSYS;
+  return -error;
+}
 // Return the start of the next data, or of the next hole.
 long cl_next_data(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_DATA)); }
 long cl_next_hole(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_HOLE)); }
@@ -111,10 +118,22 @@ long cl_end_sync(int fd, int64_t from, int64_t count) {
                                       SYNC_FILE_RANGE_WAIT_AFTER));
 }
 
+// For sandboxes that forbid statx: without creation times, mount points and file flags, as the C
+// library does without statx in the kernel.
+static long status_without_statx(int directory, const char *name, int flags,
+                                 struct cl_status *out) {
+  struct stat s;
+  long r = CL_RETRY(fstatat(directory, name, &s, flags));
+  if (r == 0) cl_take_status(&s, out);
+  return r;
+}
+
 static long status(int directory, const char *name, int flags, unsigned mask,
                    struct cl_status *out) {
   struct statx s;
-  long r = CL_RETRY(statx(directory, name, flags | AT_NO_AUTOMOUNT, mask, &s));
+  flags |= AT_NO_AUTOMOUNT;
+  long r = CL_RETRY(statx(directory, name, flags, mask, &s));
+  if (r == -EPERM) return status_without_statx(directory, name, flags, out);
   if (r < 0) return r;
   out->inode = s.stx_ino;
   out->device = makedev(s.stx_dev_major, s.stx_dev_minor);
@@ -162,12 +181,19 @@ long cl_mkdir(int directory, const char *name, unsigned mode) {
 long cl_unlink(int directory, const char *name, int flags) {
   return CL_RETRY(unlinkat(directory, name, flags));
 }
+static long rename_flagged(int from, const char *name, int to, const char *as, unsigned flags) {
+  long r = CL_RETRY(renameat2(from, name, to, as, flags));
+  // As for syncfs. An immutable file, for example, is EPERM as well.
+  int is_forbidden = r == -EPERM && renameat2(-1, "-", -1, "-", flags) < 0 && errno == EPERM;
+  return is_forbidden ? -(long)ENOSYS : r;
+}
 // Renames a child. If no_replace is nonzero, an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace) {
-  return CL_RETRY(renameat2(from, name, to, as, no_replace ? RENAME_NOREPLACE : 0));
+  if (no_replace) return rename_flagged(from, name, to, as, RENAME_NOREPLACE);
+  return CL_RETRY(renameat(from, name, to, as));
 }
 long cl_exchange(int from, const char *name, int to, const char *other) {
-  return CL_RETRY(renameat2(from, name, to, other, RENAME_EXCHANGE));
+  return rename_flagged(from, name, to, other, RENAME_EXCHANGE);
 }
 long cl_link(int from, const char *name, int to, const char *as) {
   return CL_RETRY(linkat(from, name, to, as, 0));

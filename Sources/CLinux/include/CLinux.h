@@ -71,6 +71,26 @@ long cl_stat_open(int fd, struct cl_status *out);
 long cl_stat(int directory, const char *name, int follow, struct cl_status *out);
 // Returns the status of a child without its creation time. Does not follow a symbolic link.
 long cl_lstat(int directory, const char *name, struct cl_status *out);
+// Takes the results of fstatat(2), which reports neither mount points nor file flags.
+static inline void cl_take_status(const struct stat *s, struct cl_status *out) {
+  out->inode = s->st_ino;
+  out->device = s->st_dev;
+  out->special_device = s->st_rdev;
+  out->size = s->st_size;
+  out->blocks = s->st_blocks;
+  out->mtime = s->st_mtim.tv_sec;
+  out->mtime_ns = s->st_mtim.tv_nsec;
+  out->atime = s->st_atim.tv_sec;
+  out->ctime = s->st_ctim.tv_sec;
+  out->ctime_ns = s->st_ctim.tv_nsec;
+  out->mode = s->st_mode;
+  out->uid = s->st_uid;
+  out->gid = s->st_gid;
+  out->links = s->st_nlink;
+  out->mount_root = 0;
+  out->has_btime = 0;
+  out->fixed = 0;
+}
 // The same for a child that is not a directory and was listed with this inode in a directory on
 // this device: with fstatat(2), which is 5 % faster than statx(2) but reports neither mount points nor
 // file flags.
@@ -86,23 +106,7 @@ static inline long cl_lstat_listed(int directory, const char *name, uint64_t dev
     long r = cl_lstat(directory, name, out);
     return r < 0 ? r : 1;
   }
-  out->inode = s.st_ino;
-  out->device = s.st_dev;
-  out->special_device = s.st_rdev;
-  out->size = s.st_size;
-  out->blocks = s.st_blocks;
-  out->mtime = s.st_mtim.tv_sec;
-  out->mtime_ns = s.st_mtim.tv_nsec;
-  out->atime = s.st_atim.tv_sec;
-  out->ctime = s.st_ctim.tv_sec;
-  out->ctime_ns = s.st_ctim.tv_nsec;
-  out->mode = s.st_mode;
-  out->uid = s.st_uid;
-  out->gid = s.st_gid;
-  out->links = s.st_nlink;
-  out->mount_root = 0;
-  out->has_btime = 0;
-  out->fixed = 0;
+  cl_take_status(&s, out);
   return 0;
 }
 long cl_list(int fd, void *into, size_t count);
