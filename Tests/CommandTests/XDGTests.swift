@@ -160,6 +160,31 @@ struct XDGTests {
     #expect(gone.allSatisfy(isCache), "\(gone.sorted())")
   }
 
+  @Test func purgeKeepsOnlyCopiesInCaches() throws {
+    let cli = try Self.desk()
+    let only: [ByteString] = [
+      "simple-scan/autosaves/autosave.book", "obexd/photo.jpg", "ibus/libpinyin/user_bigram.db",
+      "sessions/xfce4-session-host:0", "zsh/history", "vim/undo/letter", "huggingface/token",
+    ]
+    let pending: [ByteString] = [
+      "evolution/calendar/1/cache.db", "rclone/vfs/remote/report", "rclone/bisync/a.lst",
+      "onedriver/drive/content/1",
+    ]
+    for path in only + pending + ["zsh/zcompdump"] {
+      try cli.directory.write("written once", at: ByteString("desk/.cache").appending(path))
+    }
+    let kept = try cli.succeed("classify \(Self.device) --all")
+      .split(separator: "\n").filter { $0.contains(" kept ") }
+    for path in only {
+      let name = "\(path)".split(separator: "/").last ?? ""
+      #expect(kept.contains { $0.hasSuffix("/\(name)") }, "\(path)")
+    }
+    _ = try cli.succeed("purge \(Self.device) --level critical --yes")
+    let left = Set(try TreeRecord.all(in: cli.directory, "desk/.cache").keys)
+    #expect(left.isSuperset(of: only + pending))
+    #expect(!left.contains("zsh/zcompdump"))
+  }
+
   /// A repository that is a whole container stays because its files cannot be deleted in one step.
   @Test func purgeKeepsAContainerThatIsARepository() throws {
     let cli = try Self.desk()
