@@ -53,6 +53,24 @@ struct RemoteErrorTests {
     }
   }
 
+  /// Sums of sizes do not overflow, whatever a store states.
+  @Test func impossibleSizesInListingsDoNotEndTheProgram() throws {
+    let fixture = try S3CommandFixture()
+    _ = try fixture.succeed("init \(Self.bucket) --plain")
+    _ = try fixture.backUp()
+    try fixture.store.protect(.hugeSizes)
+    for line in [
+      "check --read-data", "stats", "prune --dry-run", "restore latest --to into",
+      "mirror --to other", "repair packs --dry-run",
+    ] {
+      let outcome = try fixture.run("\(line) --repo \(Self.bucket)")
+      #expect([0, 1, 3, 13].contains(outcome.code), "\(line): \(outcome)")
+    }
+    try fixture.store.protect(.none)
+    #expect(try fixture.run("check --read-data --repo \(Self.bucket)").code != 1)
+    _ = try fixture.succeed("restore latest --to whole --repo \(Self.bucket)")
+  }
+
   /// The time of a store whose clock is 20 minutes late, in the form of a header.
   private static let lateDate: String = {
     let formatter = DateFormatter()

@@ -49,7 +49,7 @@ package final class FaultStore: Sendable {
     try carryOut(#"{"do": "advance", "seconds": \#(seconds)}"#)
   }
 
-  /// The protection of objects.
+  /// The protection of objects, or a fault.
   package enum Mode: String, Sendable {
     case none = ""
     /// Objects can be neither overwritten nor removed.
@@ -60,9 +60,11 @@ package final class FaultStore: Sendable {
     case locked
     /// A body is not compared with its SHA-256.
     case unchecked
+    /// Listings state the largest number as the size of each object.
+    case hugeSizes = "huge"
   }
 
-  /// Sets the protection of objects.
+  /// Sets the protection of objects, or a fault.
   package func protect(_ mode: Mode) throws {
     try carryOut(#"{"do": "mode", "mode": "\#(mode.rawValue)"}"#)
   }

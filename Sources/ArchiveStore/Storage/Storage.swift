@@ -165,15 +165,19 @@ extension Storage {
 public struct ObjectStatus: Hashable, Sendable {
   /// Whether it is a directory.
   public let isDirectory: Bool
-  /// The size in bytes; 0 for a directory.
+  /// The size in bytes, at most `sizeLimit`; 0 for a directory.
   public let size: UInt64
   /// The time of the last write, by the storage's clock.
   public let modified: Timestamp
 
+  /// The largest size of an object, 1 TiB: far more than that of a pack. A faulty or hostile store
+  /// may state a larger one. It counts as this one, so that no sum of sizes overflows.
+  public static let sizeLimit: UInt64 = 1 << 40
+
   /// Creates a status.
   public init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
     self.isDirectory = isDirectory
-    self.size = size
+    self.size = min(size, Self.sizeLimit)
     self.modified = modified
   }
 }

@@ -14,7 +14,8 @@ Each line of standard input is a command as JSON, which is answered with a line 
   {"do": "mode", "mode": …}       "append-only": neither overwrites nor removes objects; "versions": keeps
                                   earlier versions; "locked": also refuses to remove one, and bodies
                                   without their MD5; "unchecked": does not compare a body with its
-                                  SHA-256; "": none of them
+                                  SHA-256; "huge": states 2^64 - 1 bytes as the size of each
+                                  object in listings; "": none of them
   {"do": "down", "after": N}      the link drops after N further requests: connections are closed without
                                   an answer; with "done": true the first of these requests is done
   {"do": "key", "name": …}        accepts only requests that are signed with this access key
@@ -330,9 +331,10 @@ class Request:
             return f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>"
         body, at, _ = self.store.objects[name]
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03}Z"
+        size = 2**64 - 1 if self.store.mode == "huge" else len(body)
         return (
             f"<Contents><Key>{shown}</Key><LastModified>{moment}</LastModified>"
-            f"<Size>{len(body)}</Size></Contents>")
+            f"<Size>{size}</Size></Contents>")
 
 
 class Handler(BaseHTTPRequestHandler):
