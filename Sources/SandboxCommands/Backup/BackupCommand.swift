@@ -150,7 +150,7 @@ struct BackupCommand: SandboxCommand {
     }
     if repository.lacksOlderKey, !output.quiet {
       console.note(
-        "the identity cannot restore the new snapshots completely: it does not open data from before "
+        "the identity may not restore all of the new snapshots: it does not open data from before "
           + "the last 'key rotate'; 'sandboxctl key rewrap' with the passphrase, or all lines of the "
           + "recovery key, makes it readable for all recipients")
     }
