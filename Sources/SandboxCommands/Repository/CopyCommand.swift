@@ -125,7 +125,7 @@ struct CopyCommand: SandboxCommand {
     }
     console.hintOlderKey(
       for: report.incomplete + report.damagedInTarget, besides: report.damaged + report.unreadable)
-    // What another key may open is not lost.
+    // Data that only an older key opens is not lost.
     if !report.incomplete.allSatisfy(\.needsOlderKey),
       !report.damaged.contains(where: \.isRefused)
     {

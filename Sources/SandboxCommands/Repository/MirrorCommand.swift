@@ -123,7 +123,7 @@ struct MirrorCommand: SandboxCommand {
       console.warning("snapshot \(snapshot.shownLoss), and was not copied")
     }
     console.hintOlderKey(for: report.incomplete, besides: report.damaged)
-    // What another key may open is not lost.
+    // Data that only an older key opens is not lost.
     if !report.incomplete.allSatisfy(\.needsOlderKey),
       !report.damaged.contains(where: \.isRefused)
     {
