@@ -56,6 +56,9 @@ final class ExpectedRanges: Sendable {
   /// The numbers of the pieces of an object, in the order of their offsets.
   private let numbers: [ObjectPath: [Int]]
   private let behind: Int
+  /// The number of bytes for which the memory of a piece is reserved, so that another piece can use
+  /// it; 0 if all are held.
+  private let reserved: Int
   /// One element for each piece that is fetched ahead or held.
   private let slots: BoundedQueue<UInt8>
   private let workers: Workers?
@@ -65,6 +68,7 @@ final class ExpectedRanges: Sendable {
     let pieces = Self.pieces(of: ranges)
     let size = pieces.reduce(UInt64(0)) { $0 + UInt64($1.range.count) }
     let areAllHeld = size <= UInt64(Self.window) * Self.pieceLimit
+    reserved = areAllHeld ? 0 : Int(Self.pieceLimit)
     behind = areAllHeld ? pieces.count : Self.usualBehind
     slots = BoundedQueue(capacity: areAllHeld ? max(Self.window, pieces.count) : Self.window)
     var numbers: [ObjectPath: [Int]] = [:]
@@ -149,6 +153,7 @@ final class ExpectedRanges: Sendable {
   private func fetched(_ piece: Piece, hasSlot: Bool) -> Fetched {
     do throws(StoreError) {
       var bytes = state.withLock { $0.spare.popLast() } ?? []
+      bytes.reserveCapacity(reserved)
       try base.load(
         piece.path, offset: piece.range.lowerBound, count: piece.range.count, into: &bytes)
       return .held(bytes, hasSlot: hasSlot)
@@ -171,19 +176,23 @@ final class ExpectedRanges: Sendable {
   ///   reason that the fetch waited for.
   func take(_ wanted: ObjectRange, into buffer: inout [UInt8]) throws(StoreError) -> Bool {
     guard let number = number(of: wanted) else { return false }
-    while true {
-      switch find(number, wanted.range) {
+    var isTaken = false
+    while !isTaken {
+      switch find(number) {
       case .nothing: return false
       case .interrupted(let error): throw error
       case .bytes(let bytes, let start):
         let first = Int(wanted.range.lowerBound - start)
         buffer.removeAll(keepingCapacity: true)
         buffer += bytes[first..<(first + wanted.range.count)]
-        return true
+        isTaken = true
       case .wait(let done): _ = done.dequeue()
       case .fetch(let done): fetch(number, done: done, hasSlot: false)
       }
     }
+    // Here `bytes` is gone: memory that is referred to elsewhere is not used again.
+    dropPieces(after: wanted.range.count, of: number)
+    return true
   }
 
   /// Returns the number of the piece that contains a range.
@@ -206,30 +215,34 @@ final class ExpectedRanges: Sendable {
     }
   }
 
-  /// Returns what there is of a piece, and drops those that are no longer needed.
-  private func find(_ number: Int, _ wanted: Range<UInt64>) -> Found {
-    let (found, dropped) = state.withLock { state -> (Found, Int) in
-      if state.isOver { return (.nothing, 0) }
-      let start = state.pieces[number].range.lowerBound
+  /// Returns what there is of a piece.
+  private func find(_ number: Int) -> Found {
+    state.withLock { state in
+      if state.isOver { return .nothing }
       switch state.fetched[number] {
-      case .waiting: return (.fetch(Self.begin(number, &state)), 0)
-      case .loading(let done): return (.wait(done), 0)
-      case .interrupted(let error): return (.interrupted(error), 0)
-      case .gone: return (.nothing, 0)
+      case .waiting: return .fetch(Self.begin(number, &state))
+      case .loading(let done): return .wait(done)
+      case .interrupted(let error): return .interrupted(error)
+      case .gone: return .nothing
       case .held(let bytes, _):
-        let taken = UInt64(wanted.count)
-        state.pieces[number].rest -= min(taken, state.pieces[number].rest)
-        var dropped = 0
-        if state.pieces[number].rest == 0 { dropped += Self.drop(number, &state) }
-        while state.first + behind < number {
-          dropped += Self.drop(state.first, &state)
-          state.first += 1
-        }
-        return (.bytes(bytes, start: start), dropped)
+        return .bytes(bytes, start: state.pieces[number].range.lowerBound)
       }
     }
+  }
+
+  /// Drops the pieces that are no longer needed after a range of one was copied.
+  private func dropPieces(after count: Int, of number: Int) {
+    let dropped = state.withLock { state in
+      state.pieces[number].rest -= min(UInt64(count), state.pieces[number].rest)
+      var dropped = 0
+      if state.pieces[number].rest == 0 { dropped += Self.drop(number, &state) }
+      while state.first + behind < number {
+        dropped += Self.drop(state.first, &state)
+        state.first += 1
+      }
+      return dropped
+    }
     for _ in 0..<dropped { _ = slots.dequeue(waitingAtMost: 0) }
-    return found
   }
 
   /// Drops the held pieces of an object, which readers then read by themselves.
