@@ -145,8 +145,9 @@ extension DeviceOptions {
     private static let simulators: ByteString = "Library/Developer/CoreSimulator/Devices"
 
     private static let hint = """
-      name one with '--root DIR', use any directory with '--layout folder --root DIR', or create a \
-      sample with 'sandboxctl sample DIR'
+      name one with '--root DIR', use '--layout xdg' for the data of the other programs in your home \
+      directory or '--layout folder --root DIR' for any directory, or create a sample with \
+      'sandboxctl sample DIR'
       """
   }
 
