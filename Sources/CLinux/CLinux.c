@@ -286,6 +286,17 @@ long cl_flags(int fd) {
   long r = CL_RETRY(ioctl(fd, FS_IOC_GETFLAGS, &flags));
   return r < 0 ? r : (long)flags;
 }
+_Static_assert(STATX_ATTR_COMPRESSED == FS_COMPR_FL && STATX_ATTR_IMMUTABLE == FS_IMMUTABLE_FL &&
+                   STATX_ATTR_APPEND == FS_APPEND_FL && STATX_ATTR_NODUMP == FS_NODUMP_FL,
+               "statx and FS_IOC_GETFLAGS use the same bits");
+long cl_reported_flags(int fd, uint32_t *known) {
+  struct statx s;
+  long r = CL_RETRY(statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &s));
+  if (r < 0) return r;
+  *known = (uint32_t)(s.stx_attributes_mask & (STATX_ATTR_COMPRESSED | STATX_ATTR_IMMUTABLE |
+                                               STATX_ATTR_APPEND | STATX_ATTR_NODUMP));
+  return (long)(s.stx_attributes & *known);
+}
 long cl_set_flags(int fd, int flags) { return CL_RETRY(ioctl(fd, FS_IOC_SETFLAGS, &flags)); }
 long cl_lock(int fd, int exclusive, int wait) {
   return CL_RETRY(flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB)));

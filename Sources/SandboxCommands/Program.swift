@@ -56,6 +56,7 @@ extension SandboxctlCommand {
       (status, hasFailed) = (failure.status, report(failure, of: error, console))
     }
     warnOfUnsyncedDirectories(console)
+    warnOfUnreadFlags(console)
     do {
       try console.flush()
     } catch {
@@ -84,6 +85,14 @@ extension SandboxctlCommand {
     console.warning(
       "the file system of '\(Paths.text(directory))' cannot sync directories: the latest changes "
         + "there may be lost in a power failure")
+  }
+
+  /// Warns once about file flags that a sandbox forbids to read.
+  private static func warnOfUnreadFlags(_ console: Console) {
+    guard let file = UnreadFlags.first else { return }
+    console.warning(
+      "a sandbox or the file system forbids reading all flags (chattr) of '\(Paths.text(file))': "
+        + "flags that are unknown, such as 'no access time', are neither stored nor compared")
   }
 
   private static func perform(

@@ -24,7 +24,7 @@ import Testing
   }
 
   /// The restore into the device replaces databases, and moves the replaced files to the trash.
-  @Test(arguments: ["renameat2", "syncfs", "statx"])
+  @Test(arguments: ["renameat2", "syncfs", "statx", "ioctl"])
   func restoresAndAppsDoWithoutACall(_ call: String) throws {
     try run("restore latest --repo repo --to restored", without: call)
     #expect(try cli.directory.directory.statusIfPresent("restored") != nil)
@@ -33,6 +33,22 @@ import Testing
       without: call)
     try run("uninstall --root device org.example.reader --repo repo --quiet", without: call)
     _ = try cli.succeed("check --read-data --repo repo")
+  }
+
+  /// Flags are read with an ioctl. Those that statx(2) reports are stored nevertheless.
+  @Test func aBackupWithoutTheFlagsIsComplete() throws {
+    try cli.directory.write("text", at: "tree/file")
+    let hasFlags =
+      (try? cli.directory.directory.directory("tree").file("file").setFlags(0x40)) != nil
+    let strace = try Strace("ioctl", "EPERM", "1+")
+    let outcome = try cli.run(
+      "backup --root tree --layout folder --repo repo", under: strace.command)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.errors.contains("forbids reading all flags"), "\(outcome.errors)")
+    if !hasFlags { return }
+    _ = try cli.succeed("restore latest:folders/tree --repo repo --to restored")
+    let restored = try cli.directory.directory.directory("restored").file("file").flags()
+    #expect(restored == 0x40)
   }
 
   /// A file that must not be renamed, such as an immutable one, is EPERM as well.

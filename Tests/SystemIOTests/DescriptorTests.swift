@@ -246,6 +246,37 @@ struct DescriptorTests {
     #expect(try file.read(count: bytes.count, at: 0) == bytes)
   }
 
+  /// Some flags are also known without the query that sandboxes forbid.
+  @Test func flagsThatMayNotBeQueriedAreTakenFromTheStatus() throws {
+    let file = try temporary.directory.create("f")
+    do { try file.setFlags(FileFlags.noDump | FileFlags.noAccessTime) } catch {
+      return print("skipped: the temporary directory does not support flags")
+    }
+    for number in [EPERM, EACCES] {
+      let plan = Faults.Plan(failing: [.readFlags], at: 1, number: number)
+      guard let found = try Faults.inject(plan, { try file.knownFlags() }) else {
+        return print("skipped: the file system does not report flags in the status")
+      }
+      #expect(found.known & FileFlags.noAccessTime == 0)
+      #expect(found.bits == FileFlags.noDump & found.known)
+    }
+    #expect(UnreadFlags.first != nil)
+    #expect(try file.knownFlags()?.bits == FileFlags.noDump | FileFlags.noAccessTime)
+    // Nothing is set from incomplete flags: it would clear those that are unknown.
+    let error = #expect(throws: SystemError.self) {
+      try Faults.inject(Faults.Plan(failing: [.readFlags], at: 1, number: EPERM)) {
+        try file.setFlags(FileFlags.noDump)
+      }
+    }
+    #expect(error?.number == EPERM)
+    #expect(try file.flags() == FileFlags.noDump | FileFlags.noAccessTime)
+    #expect(throws: SystemError.self) {
+      try Faults.inject(Faults.Plan(failing: [.readFlags], at: 1, number: EIO)) {
+        try file.flags()
+      }
+    }
+  }
+
   @Test func metadataOfAnOpenFileCanBeSet() throws {
     let file = try temporary.directory.create("f")
     try file.setPermissions(0o640)

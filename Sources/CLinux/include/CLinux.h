@@ -140,6 +140,9 @@ long cl_remove_attribute(int fd, const char *name, const char *key);
 void cl_use_attribute_calls(int use);
 // The flags of chattr(1).
 long cl_flags(int fd);
+// Returns the flags that statx(2) reports, for sandboxes that forbid the ioctl. `known` gets those
+// that the file system supports.
+long cl_reported_flags(int fd, uint32_t *known);
 long cl_set_flags(int fd, int flags);
 long cl_lock(int fd, int exclusive, int wait);
 long cl_unlock(int fd);

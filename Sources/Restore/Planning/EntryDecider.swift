@@ -126,19 +126,19 @@ struct EntryDecider {
   }
 
   /// Checked last, because it opens the file. An entry that cannot be opened or has no flags counts
-  /// as having the stored ones.
+  /// as having the stored ones; so do flags that cannot be read.
   private func hasSameFlags(
     _ entry: TreeEntry, in directory: borrowing Directory, _ name: ByteString?
   ) throws -> Bool {
-    let present: UInt32?
+    let present: (bits: UInt32, known: UInt32)?
     switch (entry.node, name) {
-    case (.file, let name?): present = try? directory.fileUntouched(name).flags()
-    case (.directory, let name?): present = try? directory.directory(name).flags()
-    case (.directory, nil): present = try directory.flags()
+    case (.file, let name?): present = try? directory.fileUntouched(name).knownFlags()
+    case (.directory, let name?): present = try? directory.directory(name).knownFlags()
+    case (.directory, nil): present = try directory.knownFlags()
     default: return true
     }
     guard let present else { return true }
-    return (present ^ entry.flags) & FileFlags.compared == 0
+    return (present.bits ^ entry.flags) & present.known & FileFlags.compared == 0
   }
 
   private func isSame(_ stored: [Attribute], _ present: ExtendedAttributes) throws -> Bool {

@@ -203,6 +203,11 @@ public struct Directory: ~Copyable, Sendable {
   /// Returns the flags of the directory; see `Descriptor.flags()`.
   public func flags() throws(SystemError) -> UInt32? { try descriptor.flags() }
 
+  /// Returns the flags of the directory and the known ones; see `Descriptor.knownFlags()`.
+  public func knownFlags() throws(SystemError) -> (bits: UInt32, known: UInt32)? {
+    try descriptor.knownFlags()
+  }
+
   /// The extended attributes of the directory.
   public var attributes: ExtendedAttributes { descriptor.attributes }
 

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Synchronization
 
 /// An open file or directory whose metadata can be set.
 public protocol MetadataTarget: ~Copyable {
@@ -34,15 +35,28 @@ extension Descriptor: MetadataTarget {
   }
 
   /// Returns the flags set by chattr(1), limited to `FileFlags.kept`, or nil if the file system or
-  /// the kind of file has none.
-  public func flags() throws(SystemError) -> UInt32? {
+  /// the kind of file has none, or none can be read. Unknown ones count as not set.
+  public func flags() throws(SystemError) -> UInt32? { try knownFlags()?.bits }
+
+  /// Returns the flags set by chattr(1) and the mask of those that are known, both limited to
+  /// `FileFlags.kept`; nil if there are none or none is known.
+  ///
+  /// If a sandbox or the file system forbids the query (`FS_IOC_GETFLAGS`), only the flags that
+  /// statx(2) reports are known, and the file is recorded in `UnreadFlags`.
+  public func knownFlags() throws(SystemError) -> (bits: UInt32, known: UInt32)? {
     do {
       let flags = try SystemError.check(.readFlags, name) { cl_flags(raw) }
-      return UInt32(truncatingIfNeeded: flags) & FileFlags.kept
+      return (UInt32(truncatingIfNeeded: flags) & FileFlags.kept, FileFlags.kept)
     } catch {
       if error.isUnsupported { return nil }
-      throw error
+      // The file is open, so its mode is not the reason.
+      guard error.isRefused else { throw error }
     }
+    UnreadFlags.record(name)
+    var known: UInt32 = 0
+    let reported = unsafe cl_reported_flags(raw, &known)
+    guard reported >= 0, known != 0 else { return nil }
+    return (UInt32(truncatingIfNeeded: reported), known)
   }
 
   /// The extended attributes of the open file.
@@ -80,6 +94,16 @@ extension Descriptor: MetadataTarget {
       cl_set_flags(raw, Int32(bitPattern: flags))
     }
   }
+}
+
+/// The files whose flags could not be read completely although they could be opened.
+public enum UnreadFlags {
+  private static let noted = Mutex<ByteString?>(nil)
+
+  /// The path of the first such file, or nil if there is none.
+  public static var first: ByteString? { noted.withLock { $0 } }
+
+  static func record(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
 }
 
 /// The flag bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).
