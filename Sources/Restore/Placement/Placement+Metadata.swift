@@ -57,23 +57,34 @@ extension Placement {
 
   /// Sets the flags, as the last step: an immutable file can be neither renamed nor given a time. A
   /// merged directory may have flags that are not stored. For a hard-linked file, one name is
-  /// enough.
+  /// enough. An entry that was exchanged since it was put in place is reported instead.
   package mutating func setFlags() {
+    var links: [Int: Int] = [:]
+    for number in plan.tree.entries.indices {
+      if let leader = plan.tree.leader(number) { links[leader, default: 1] += 1 }
+    }
     for number in plan.tree.entries.indices.reversed() {
       let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)
       let mayHaveOthers = entry.kind == .directory && entry.isMerged && entry.hasMetadata
       guard flags != 0 || mayHaveOthers, entry.action.isWritten, !run.findings.isUnmade(number),
         plan.tree.leader(number).map(run.findings.isUnmade) ?? true
       else { continue }
-      let name = plan.tree.name(number)
+      let (name, run, count) = (plan.tree.name(number), run, links[number] ?? 1)
       attempt(number) { target throws(SystemError) in
         if entry.kind == .directory {
           try target.within(number) { directory throws(SystemError) in
+            if !entry.isMerged, try !run.isCreated(number, directory.status(), links: count) {
+              throw SystemError.replaced(directory.path)
+            }
             if flags != 0 { try directory.setFlags(flags) } else { try directory.clearFlags() }
           }
         } else {
           try target.withDirectory(of: number) { directory throws(SystemError) in
-            try directory.file(name).setFlags(flags)
+            let file = try directory.file(name)
+            guard try run.isCreated(number, file.status(), links: count) else {
+              throw SystemError.replaced(directory.path.appending(name))
+            }
+            try file.setFlags(flags)
           }
         }
       }

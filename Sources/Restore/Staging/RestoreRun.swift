@@ -1,5 +1,6 @@
 package import ArchiveStore
 package import DeviceTransaction
+internal import Synchronization
 package import SystemIO
 
 /// The state that the threads of a restore share: the entries, the directories, and the findings.
@@ -53,6 +54,8 @@ package final class RestoreRun: Sendable {
   package let findings: RestoreFindings
   /// The values of attributes that came with the contents of files.
   let values: AttributeValues
+  /// The identities of the created entries that get flags once they are in place.
+  private let flagged = Mutex<[Int: FileIdentity]>([:])
   /// The number of the target's own entry, if the target is new.
   private let target: Int?
   /// The counters of the restore's progress.
@@ -128,7 +131,22 @@ package final class RestoreRun: Sendable {
     let file = try directory.create(tree.name(number), permissions: permissions)
     let flags = tree.entries[number].detail == nil ? 0 : tree.detail(number).flags
     if flags & FileFlags.noCopyOnWrite != 0 { try? file.setFlags(FileFlags.noCopyOnWrite) }
+    if flags != 0 { didCreate(number, try? file.status()) }
     return file
+  }
+
+  /// Records a created entry that gets flags once it is in place.
+  func didCreate(_ number: Int, _ status: FileStatus?) {
+    flagged.withLock { $0[number] = status?.identity }
+  }
+
+  /// Whether an entry with flags is the one that was created, and has at most `links` names.
+  ///
+  /// The user of a device can exchange entries that are in place, for example for a name of a file
+  /// of root, whose flags are not to be changed.
+  func isCreated(_ number: Int, _ status: FileStatus, links: Int) -> Bool {
+    status.identity == flagged.withLock { $0[number] }
+      && (status.kind == .directory || status.links <= links)
   }
 
   /// Announces the files to create to the counters; hard links count once.

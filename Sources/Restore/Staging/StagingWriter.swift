@@ -298,7 +298,10 @@ extension StagingWriter {
       else { continue }
       let metadata = metadata(number)
       do throws(SystemError) {
-        try cursor.within(number) { directory throws(SystemError) in metadata.set(on: directory) }
+        try cursor.within(number) { directory throws(SystemError) in
+          metadata.set(on: directory)
+          if run.tree.detail(number).flags != 0 { run.didCreate(number, try directory.status()) }
+        }
       } catch {
         run.findings.remark(number, error.reason)
       }
