@@ -133,18 +133,13 @@ package struct RestoreOperation: ~Copyable {
       let root = try Directory.make(resolved: plan.target.directory)
       try plan.requirePlanned(root)
       try part?.prepare(in: plan.target.directory)
-      let staging = try StagingDirectory.make(
-        in: root, keeping: needed, for: part == nil ? plan.work : .locked)
+      let modes = try MergedModes(in: root)
+      modes.openRoot(isMerged: plan.target.name == nil)
       do {
-        if part == nil { try plan.requireAlone(in: root, besides: staging.name) }
-        let run = try RestoreRun(
-          plan, in: root, staging: staging, threads: threads, counters: counters, kernel: kernel)
-        try stage(run)
-        try place(run, in: root, from: staging, report: &report)
-        run.findings.add(to: &report, for: plan)
-        report.unkept = run.findings.unkeptMetadata(in: root)
+        try restore(in: root, modes, &report)
       } catch {
-        if part?.isUnstable != true { try? remove(staging) }
+        // Otherwise the recovery still puts entries into the directories.
+        if part?.isUnstable != true { modes.revert(plan.tree) }
         throw error
       }
     } catch let error as SystemError {
@@ -152,6 +147,25 @@ package struct RestoreOperation: ~Copyable {
     }
     report.seconds = Host.monotonicSeconds() - start
     return report
+  }
+
+  private func restore(
+    in root: borrowing Directory, _ modes: MergedModes, _ report: inout RestoreReport
+  ) throws {
+    let staging = try StagingDirectory.make(
+      in: root, keeping: needed, for: part == nil ? plan.work : .locked)
+    do {
+      if part == nil { try plan.requireAlone(in: root, besides: staging.name) }
+      let run = try RestoreRun(
+        plan, in: root, staging: staging, threads: threads, counters: counters, kernel: kernel)
+      try stage(run)
+      try place(run, in: root, from: staging, modes, report: &report)
+      run.findings.add(to: &report, for: plan)
+      report.unkept = run.findings.unkeptMetadata(in: root)
+    } catch {
+      if part?.isUnstable != true { try? remove(staging) }
+      throw error
+    }
   }
 
   /// Refuses a restore that does not fit. A restore with several parts has checked all of them
@@ -184,7 +198,7 @@ package struct RestoreOperation: ~Copyable {
 
   private func place(
     _ run: RestoreRun, in root: borrowing Directory, from staging: borrowing StagingDirectory,
-    report: inout RestoreReport
+    _ modes: MergedModes, report: inout RestoreReport
   ) throws {
     if endsReading, !Placement.reads(plan, besides: run.values) { reader.endReading() }
     let late = try plan.addingLateSidecars(for: run)
@@ -194,6 +208,9 @@ package struct RestoreOperation: ~Copyable {
     let plan = try (late ?? plan).numberingKeptEntries(for: run)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
     var placement = try Placement(plan, from: run, keepingIn: trash, note: part?.opened)
+    placement.modes = modes
+    // Before the journal has the steps: a recovery applies them, but changes no modes.
+    modes.begin(plan, at: &placement.target)
     try root.syncVolume()
     try part?.move(plan, from: run, keepingIn: trash)
     do {
@@ -208,7 +225,6 @@ package struct RestoreOperation: ~Copyable {
     _ placement: inout Placement, in root: borrowing Directory,
     from staging: borrowing StagingDirectory, report: inout RestoreReport
   ) throws {
-    placement.restrictDirectories()
     do {
       try placement.placeAll(isStopping: isStopping)
     } catch {
@@ -225,6 +241,7 @@ package struct RestoreOperation: ~Copyable {
     var leftover: SystemError?
     do throws(SystemError) { try remove(staging) } catch { leftover = error }
     placement.finishDirectories(reader)
+    placement.modes?.finish(placement.plan.tree, at: &placement.target)
     placement.setFlags()
     if let leftover { throw leftover }
     if !plan.deletions.isEmpty || plan.target.name == nil { try root.syncVolume() }

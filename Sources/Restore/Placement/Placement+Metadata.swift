@@ -4,7 +4,7 @@ internal import SystemIO
 // The metadata that is set once the staged entries are in place.
 extension Placement {
   /// Whether the metadata of an entry is set once the staged entries are in place.
-  private static func isFinished(_ entry: PlannedTree.Entry) -> Bool {
+  static func isFinished(_ entry: PlannedTree.Entry) -> Bool {
     entry.kind == .directory && entry.isMerged && entry.hasMetadata && entry.action != .leave
   }
 
@@ -16,23 +16,6 @@ extension Placement {
         && plan.tree.detail(number).attributes.contains {
           !$0.isInline && values.value(of: $0) == nil
         }
-    }
-  }
-
-  /// Withdraws from merged directories the access of the group and of others that their stored
-  /// modes do not give, before entries are put into them: an entry may be readable for everyone who
-  /// can reach it.
-  package mutating func restrictDirectories() {
-    let needed = plan.tree.directoriesWithWork()
-    for number in plan.tree.entries.indices {
-      let entry = plan.tree.entries[number]
-      guard needed[number], Self.isFinished(entry) else { continue }
-      // A failure is reported when the stored mode is set.
-      try? target.within(number) { directory throws(SystemError) in
-        let mode = try directory.status().permissions
-        let kept = mode & (entry.permissions | ~0o077)
-        if kept != mode { try directory.setPermissions(kept) }
-      }
     }
   }
 

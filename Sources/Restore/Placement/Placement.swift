@@ -13,6 +13,8 @@ package struct Placement: ~Copyable {
   let note: OpenedNote?
   private var staged: RestoreRun.Cursor
   var target: RestoreRun.Cursor
+  /// The modes that directories have while entries are put into them; nil if they stay unchanged.
+  var modes: MergedModes?
   var placed = 0
   /// The numbers of the databases in the plan that are kept unchanged.
   var staying: Set<Int> = []
@@ -48,6 +50,7 @@ package struct Placement: ~Copyable {
         if reason == nil {
           try place(number)
           placed += 1
+          modes?.didFill(Int(tree.entries[number].parent), of: tree)
         }
       } catch {
         // A new target is placed by one rename: without it, nothing is restored.
@@ -219,7 +222,9 @@ package struct Placement: ~Copyable {
       do throws(StepRunner.Failure) {
         _ = try runner.applyAll(moves.map(\.step))
         placed += moves.count { $0.step.source != nil }
+        modes?.didFill(database.directory, of: plan.tree)
       } catch {
+        if error.remaining != nil { modes?.didFill(database.directory, of: plan.tree) }
         staying.insert(number)
         try report(error, of: database, moves)
         continue
