@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -241,33 +240,15 @@ long cl_chmod_at(int directory, const char *name, unsigned mode) {
 long cl_chown_at(int directory, const char *name, unsigned uid, unsigned gid) {
   return CL_RETRY(fchownat(directory, name, uid, gid, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
 }
-// Whether a directory has entries, or an error. The descriptor may be one of O_PATH.
-static long has_entries(int directory) {
-  _Alignas(struct dirent64) char room[1024];
-  long fd = cl_open(directory, ".", O_RDONLY | O_DIRECTORY, 0);
-  if (fd < 0) return fd;
-  long found = 0, count = 0;
-  while (!found && (count = cl_list((int)fd, room, sizeof room)) > 0) {
-    for (long at = 0; at < count;) {
-      const struct dirent64 *entry = (const void *)(room + at);
-      if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) found = 1;
-      at += entry->d_reclen;
-    }
-  }
-  close((int)fd);
-  return count < 0 ? count : found;
-}
-
 long cl_give_away(int directory, const char *name, unsigned uid, unsigned gid) {
   struct stat child;
   long fd = cl_open(directory, name, O_PATH | O_NOFOLLOW, 0);
   if (fd < 0) return fd;
   long r = CL_RETRY(fstat((int)fd, &child));
   if (r == 0 && child.st_uid == geteuid()) {
-    // A new file has one name, and a new directory is empty.
-    r = S_ISDIR(child.st_mode) ? has_entries((int)fd) : child.st_nlink > 1;
-    if (r > 0) r = -(long)ESTALE;
-    if (r == 0) r = cl_chown_at((int)fd, "", uid, gid);
+    // A new file has one name.
+    int is_other = S_ISDIR(child.st_mode) || child.st_nlink > 1;
+    r = is_other ? -(long)ESTALE : cl_chown_at((int)fd, "", uid, gid);
   }
   close((int)fd);
   return r;

@@ -140,7 +140,9 @@ struct DirectoryChangeTests {
     let device = try temporary.directory.directory("device")
     try device.createDirectory("empty", permissions: 0o700)
     try device.setOwner(user: 1234, group: 1234)
-    #expect(failure { try device.inheritOwner("of-root") }?.number == ESTALE)
+    for name: ByteString in ["of-root", "empty"] {
+      #expect(failure { try device.inheritOwner(name) }?.number == ESTALE)
+    }
     for (name, owner) in [("of-root", 0), ("empty", 0), ("new", 1234)] as [(ByteString, UInt32)] {
       let opened = try device.makeInherited(name)
       #expect(try opened.status().user == owner, "\(name)")
@@ -148,6 +150,52 @@ struct DirectoryChangeTests {
     let deep = try Directory.makeInherited(resolved: device.path.appending("new/a/b"))
     #expect(try deep.status().user == 1234 && deep.status().permissions == 0o700)
     #expect(try device.status("new").permissions == 0o700)
+    try device.createInherited("exact", permissions: 0o777, exactly: true)
+    #expect(try device.status("exact").permissions == 0o777)
+    #expect(try device.status("exact").user == 1234)
+    #expect(failure { try device.createInherited("new") }?.isExisting == true)
+    #expect(try Set(device.names()) == ["empty", "exact", "new", "of-root"])
+  }
+
+  /// Two commands of root create the same directory at the same moment, and one in it.
+  @Test(.enabled(if: Host.userID == 0)) func twoProgramsOfRootCreateADirectoryAtOnce() throws {
+    let device = try temporary.directory.makeDirectory("device")
+    try device.setOwner(user: 1234, group: 1234)
+    let path = device.path
+    let plan = Faults.Plan(before: [.setOwner], at: 1) {
+      guard let device = try? Directory.open(path: path),
+        let own = try? device.makeInherited("own")
+      else { return }
+      _ = try? own.makeInherited("journal")
+    }
+    try Faults.inject(plan) { _ = try device.makeInherited("own") }
+    let own = try device.directory("own")
+    #expect(try plan.hasFired && own.status().user == 1234)
+    #expect(try own.status("journal").user == 1234)
+    #expect(try device.names() == ["own"])
+  }
+
+  /// The owner of the directory puts a directory of root in place of the one that root created.
+  @Test(.enabled(if: Host.userID == 0)) func aDirectoryThatReplacesANewOneStaysRoots() throws {
+    try temporary.write("secret", at: "device/of-root/file")
+    let device = try temporary.directory.directory("device")
+    try device.setPermissions(0o700, of: "of-root")
+    try device.setOwner(user: 1234, group: 1234)
+    let ofRoot = try device.status("of-root").identity
+    let path = device.path
+    let plan = Faults.Plan(before: [.open], at: 1) {
+      guard let device = try? Directory.open(path: path),
+        let outer = try? device.names().first(where: AtomicFile.isTemporary)
+      else { return }
+      try? device.rename(outer, to: "moved", in: device)
+      try? device.rename("of-root", to: outer, in: device)
+    }
+    try Faults.inject(plan) { try device.createInherited("own") }
+    #expect(plan.hasFired)
+    #expect(try device.status("own").user == 1234)
+    let outer = try #require(try device.names().first(where: AtomicFile.isTemporary))
+    #expect(try device.status(outer).identity == ofRoot && device.status(outer).user == 0)
+    #expect(try device.directory(outer).names() == ["file"])
   }
 
   @Test(arguments: [FileKind.fifo, .socket, .characterDevice, .blockDevice])

@@ -123,8 +123,8 @@ long cl_mknod(int directory, const char *name, unsigned mode, uint64_t device);
 long cl_chmod(int fd, unsigned mode);
 // Sets the mode of a child that is not a symbolic link. A link is an error (ELOOP or EOPNOTSUPP).
 long cl_chmod_at(int directory, const char *name, unsigned mode);
-// Changes the owner of a child that this user owns. Another file that has a second name elsewhere
-// is refused (ESTALE); the child of another user is left unchanged.
+// Changes the owner of a child that this user owns. A directory, and a file that has a second name
+// elsewhere, are refused (ESTALE); the child of another user is left unchanged.
 long cl_give_away(int directory, const char *name, unsigned uid, unsigned gid);
 long cl_chown_at(int directory, const char *name, unsigned uid, unsigned gid);
 long cl_set_mtime(int directory, const char *name, int64_t seconds, uint32_t ns);

@@ -88,8 +88,7 @@ package struct Inbox {
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) -> Directory {
     if try parent.statusIfPresent(name) == nil {
-      try parent.createDirectory(name, permissions: 0o755)
-      try parent.inheritOwner(name)
+      try parent.createInherited(name, permissions: 0o755)
       try parent.sync()
     }
     return try parent.directory(name)

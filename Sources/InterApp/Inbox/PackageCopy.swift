@@ -23,8 +23,7 @@ final class PackageCopy {
   init(in directory: borrowing Directory) throws(SystemError) {
     let parent = try directory.duplicate()
     let name = Self.temporaryName()
-    try parent.createDirectory(name, permissions: 0o700)
-    try parent.inheritOwner(name)
+    try parent.createInherited(name)
     target = DirectoryCursor(root: try parent.directory(name))
     self.directory = parent
     temporary = name
@@ -64,10 +63,8 @@ final class PackageCopy {
     try target.withDirectory(at: path.parent.components) { directory throws(SystemError) in
       switch kind {
       case .directory:
-        try directory.createDirectory(name, permissions: 0o700)
-        // By its descriptor: a file can have a second name there, a directory cannot.
-        try directory.directory(name).setPermissions(Self.directoryMode)
-        digest.addDirectory(path)
+        try directory.createInherited(name, permissions: Self.directoryMode, exactly: true)
+        return digest.addDirectory(path)
       case .symlink:
         let link = try source.target(of: name)
         try directory.createLink(name, to: link)

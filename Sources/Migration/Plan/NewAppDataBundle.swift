@@ -52,9 +52,8 @@ package struct NewAppDataBundle: Sendable {
     do throws(SystemError) {
       let above = try Directory.open(resolved: path.parent)
       let name = path.lastComponent ?? ""
-      try above.createDirectory(name, permissions: 0o755)
+      try above.createInherited(name, permissions: 0o755)
       do throws(SystemError) {
-        try above.inheritOwner(name)
         try fill(above.directory(name), info)
         try above.sync()
       } catch {
@@ -69,8 +68,8 @@ package struct NewAppDataBundle: Sendable {
     try file.write(info)
     try file.sync()
     try file.close()
-    try bundle.createDirectory(Self.dataName, permissions: 0o755)
-    for name in [Self.infoName, Self.dataName] { try bundle.inheritOwner(name) }
+    try bundle.inheritOwner(Self.infoName)
+    try bundle.createInherited(Self.dataName, permissions: 0o755)
     try bundle.sync()
   }
 

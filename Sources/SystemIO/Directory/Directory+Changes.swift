@@ -30,15 +30,11 @@ extension Directory: MetadataTarget {
     return try directory(name)
   }
 
-  /// Opens a child directory, or creates it for this user alone.
-  ///
-  /// One that root creates belongs to the owner of this directory before anything is in it, so that
-  /// root locks no user out. An existing one is not changed: that user can rename a directory of
-  /// root to this name.
+  /// Opens a child directory, or creates it as `createInherited(_:permissions:exactly:)` does. An
+  /// existing one is not changed.
   public func makeInherited(_ name: ByteString) throws(SystemError) -> Directory {
     do throws(SystemError) {
-      try createDirectory(name, permissions: 0o700)
-      try inheritOwner(name)
+      try createInherited(name)
     } catch {
       guard error.number == EEXIST else { throw error }
     }
@@ -53,6 +49,50 @@ extension Directory: MetadataTarget {
     _ name: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) {
     _ = try unsafe call(.createDirectory, name) { unsafe cl_mkdir(raw, $0, UInt32(permissions)) }
+  }
+
+  /// Creates a child directory. One that root creates belongs to the owner of this directory from
+  /// the moment at which it exists, so that root locks no user out. An existing entry is an error.
+  ///
+  /// The directory is made in one that only root can change, and renamed: the owner of this
+  /// directory could replace a child of it by another directory of root before its owner is set.
+  ///
+  /// - Parameter exactly: Whether all of `permissions` is set, whatever the umask is.
+  public func createInherited(
+    _ name: ByteString, permissions: UInt16 = 0o700, exactly: Bool = false
+  ) throws(SystemError) {
+    let owner = try status()
+    guard Host.userID == 0, owner.user != 0 else {
+      return try createOwned(name, permissions, exactly: exactly)
+    }
+    // On a full volume there may be no space for another directory.
+    guard try statusIfPresent(name) == nil else {
+      throw SystemError(.createDirectory, path.appending(name), number: EEXIST)
+    }
+    let outer = AtomicFile.temporaryName()
+    try createDirectory(outer, permissions: 0o700)
+    defer { try? removeDirectory(outer) }
+    let own = try directory(outer)
+    let made = try own.status()
+    // Some file systems assign owners.
+    guard made.user == 0, made.permissions & 0o077 == 0 else {
+      return try createOwned(name, permissions, exactly: exactly)
+    }
+    do throws(SystemError) {
+      try own.createOwned(name, permissions, exactly: exactly)
+      try own.setOwner(user: owner.user, group: owner.group, of: name)
+      try own.renameWithoutReplacing(name, to: name, in: self)
+    } catch {
+      try? own.removeDirectory(name)
+      throw error
+    }
+  }
+
+  private func createOwned(
+    _ name: ByteString, _ permissions: UInt16, exactly: Bool
+  ) throws(SystemError) {
+    try createDirectory(name, permissions: permissions)
+    if exactly { try directory(name).setPermissions(permissions) }
   }
 
   /// Creates a symbolic link.
@@ -160,11 +200,12 @@ extension Directory: MetadataTarget {
     if user != owner { throw SystemError.replaced(path) }
   }
 
-  /// Changes the owner of an entry that root just created to the owner of this directory.
+  /// Changes the owner of an entry other than a directory that root just created to the owner of
+  /// this directory.
   ///
   /// That user may have put another entry there since. A file of root that also has a name
-  /// elsewhere, and a directory of root with entries, are refused (ESTALE); an entry of another
-  /// user is left unchanged.
+  /// elsewhere, and a directory of root, are refused (ESTALE); an entry of another user is left
+  /// unchanged.
   public func inheritOwner(_ name: ByteString) throws(SystemError) {
     guard Host.userID == 0 else { return }
     let owner = try status()

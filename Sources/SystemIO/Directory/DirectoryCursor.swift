@@ -122,8 +122,7 @@ public struct DirectoryCursor: ~Copyable {
       } catch {
         guard making, error.isAbsent else { throw error }
         try withDirectory { directory throws(SystemError) in
-          try directory.createDirectory(name, permissions: 0o700)
-          try directory.inheritOwner(name)
+          try directory.createInherited(name)
         }
         try descend(name)
       }
