@@ -143,6 +143,33 @@ struct MigrationHazardTests {
     }
   }
 
+  /// The user of the source gave a file of root a second name in it.
+  @Test(.enabled(if: Host.userID == 0), arguments: [true, false])
+  func rootGivesAwayNoPrivateFilesOfOthers(homeIsRoots: Bool) throws {
+    let fixture = try MigrationFixture()
+    let directory = try Directory.open(path: fixture.directory.path)
+    try fixture.directory.write("secret", at: "of-root")
+    try directory.setPermissions(0o600, of: "of-root")
+    let names: [ByteString] = ["own", "public", "private"]
+    for name in names { try fixture.directory.write("x", at: MigrationFixture.source(name)) }
+    let profile = try Directory.open(
+      path: fixture.directory.path(ByteString("old").appending(MigrationFixture.profile)))
+    try profile.createHardLink("linked", to: "of-root", in: directory)
+    for name: ByteString in ["own", "private"] { try profile.setPermissions(0o600, of: name) }
+    try profile.setPermissions(0o644, of: "public")
+    try profile.setOwner(user: 1001, group: 1001, of: "own")
+    try profile.setOwner(user: 1001, group: 1001)
+    if !homeIsRoots { try directory.setOwner(user: 1001, group: 1001, of: "old") }
+    try directory.setOwner(user: 1234, group: 1234, of: "new")
+    let report = try fixture.run(fixture.plan())
+    #expect(Set(report.failed.map { $0.lastComponent ?? "" }) == ["linked", "private"])
+    #expect(report.remarks.allSatisfy { $0.remark.hasPrefix("it belongs to another user") })
+    #expect(!report.isComplete)
+    let copy = try Directory.open(path: fixture.directory.path(MigrationFixture.target("")))
+    for name: ByteString in ["linked", "private"] { #expect(try copy.statusIfPresent(name) == nil) }
+    for name: ByteString in ["own", "public"] { #expect(try copy.status(name).user == 1234) }
+  }
+
   /// A single file that vanished before it was copied has no step. Rolling back such a step would
   /// remove an entry that another program has created in its place.
   @Test func aRollbackKeepsEntriesOfOthers() throws {

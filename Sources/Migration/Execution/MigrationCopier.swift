@@ -9,7 +9,8 @@ internal import SystemIO
 /// A copy shares its blocks with the source if the volume supports it. It has the source's content,
 /// holes, times, modes, attributes and hard links. It belongs to the user who runs the program or,
 /// if that is root, to the owner of the target's home directory. Set-user-ID and set-group-ID bits
-/// and attributes of the system are not copied (`MigratedMetadata`), and a remark reports that.
+/// and attributes of the system are not copied (`MigratedMetadata`), nor are private files of other
+/// users if the copy would belong to another owner than root; a remark reports that.
 final class MigrationCopier {
   /// Returns the path of an entry's copy relative to the base directory.
   private let stagedPath: (ByteString) -> ByteString
@@ -191,6 +192,11 @@ final class MigrationCopier {
     guard let file = open(move) else { return }
     let status = try file.status()
     guard status.kind == .file else { return fail(move, "it is no longer a file") }
+    if let owner, ![0, status.user].contains(owner.user),
+      try source.isPrivateToAnother(status, at: move.entry.path)
+    {
+      return fail(move, MigrationHome.privateFile)
+    }
     if status.links > 1, let first = links[status.identity] {
       try linkCopy(path, to: first)
       return counters.didHandle(files: 1)

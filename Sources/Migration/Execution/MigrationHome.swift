@@ -8,6 +8,7 @@ final class MigrationHome {
   /// The link, if it names no such directory: then the home has no current revision of the snap.
   private let brokenLink: ByteString?
   private var cursor: DirectoryCursor
+  private let owner: UInt32
 
   /// Opens the home directory of a side, whose path has no links.
   init(_ end: MigrationEnd) throws(SystemError) {
@@ -15,6 +16,7 @@ final class MigrationHome {
     let isSnap = end.packaging == .snap
     revision = isSnap ? Self.revision(of: end.container, in: home) : nil
     brokenLink = isSnap && revision == nil ? end.container.appending("current") : nil
+    owner = try home.status().user
     cursor = DirectoryCursor(root: home)
   }
 
@@ -37,6 +39,28 @@ final class MigrationHome {
     try cursor.move(to: path.components)
     return try cursor.withDirectory(body)
   }
+
+  /// Whether a file belongs to another user than the data around it, and others may not read it.
+  /// The user of a home directory can give a file of root a second name there, as far as the kernel
+  /// permits it.
+  func isPrivateToAnother(
+    _ file: FileStatus, at path: ByteString
+  ) throws(SystemError) -> Bool {
+    if file.permissions & 0o004 != 0 { return false }
+    var user = owner
+    if user == 0 {
+      // The data of a snapshot is in a temporary directory of root.
+      try withDirectory(real(path).parent) { directory throws(SystemError) in
+        user = try directory.status().user
+      }
+    }
+    return user != 0 && user != file.user
+  }
+
+  /// The remark on a file that is not copied for that reason.
+  static let privateFile =
+    "it belongs to another user, and others may not read it: to migrate it, change its owner in the "
+    + "source, and migrate again"
 
   /// Returns the entry at a path, or nil if there is none.
   func entry(at path: ByteString) throws(SystemError) -> MigrationEntry? {
