@@ -285,6 +285,27 @@ import Testing
     withExtendedLifetime(used) {}
   }
 
+  /// The user of a directory above the view moves it, and puts a link to another mount there.
+  @Test(.enabled(if: Host.userID == 0)) func rootUnmountsOnlyItsOwnView() throws {
+    try cli.directory.write("text", at: "tree/file")
+    try backUp()
+    let view = try MountedView(cli, on: "a/view")
+    _ = try Directory.make(path: cli.directory.path("other/view"))
+    let other = try Mount(inMemory: "size=1m", on: cli.directory.path("other/view"))
+    let directory = try Directory.open(path: cli.directory.path)
+    try directory.rename("a", to: "b", in: directory)
+    try directory.createLink("a", to: "other")
+    defer {
+      try? directory.remove("a")
+      try? directory.rename("b", to: "a", in: directory)
+    }
+    #expect(view.end(by: SIGTERM) == 0)
+    let mounts = try String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)
+    #expect(!mounts.contains(" \(cli.directory.string)/b/view "), "\(mounts)")
+    #expect(mounts.contains(" \(cli.directory.string)/other/view tmpfs "), "\(mounts)")
+    withExtendedLifetime((view, other)) {}
+  }
+
   /// Without FUSE the error names the commands that need none.
   @Test(.enabled(if: Host.userID == 0)) func withoutFuseOtherCommandsAreNamed() throws {
     // Not in /dev/shm, because /dev is covered.

@@ -45,10 +45,16 @@ extension FuseSession {
       hint: "for '--allow-other' /etc/fuse.conf needs a line 'user_allow_other'; \(others)")
   }
 
-  /// Unmounts or detaches a path. Returns false if it is in use.
-  static func unmount(_ path: ByteString, isLazy: Bool) throws -> Bool {
+  /// Unmounts or detaches a file system. Returns false if it is in use.
+  ///
+  /// - Parameters:
+  ///   - path: The path for messages.
+  ///   - mounted: A path that leads to it.
+  static func unmount(
+    _ path: ByteString, at mounted: ByteString, isLazy: Bool
+  ) throws -> Bool {
     if Host.userID == 0 {
-      let result = path.withCharacters { cf_unmount($0, isLazy ? 1 : 0) }
+      let result = mounted.withCharacters { cf_unmount($0, isLazy ? 1 : 0) }
       // It may have been unmounted meanwhile.
       if result == 0 || result == -Int32(CF_EINVAL) || result == -Int32(CF_ENOENT) { return true }
       if result == -Int32(CF_EBUSY) { return false }
@@ -56,7 +62,7 @@ extension FuseSession {
       throw OperationError(
         .failed, code: error.code, "unmount", subject: path, reason: error.reason)
     }
-    let words = [program, "-u"] + (isLazy ? ["-z"] : []) + ["--", path]
+    let words = [program, "-u"] + (isLazy ? ["-z"] : []) + ["--", mounted]
     return try ChildProgram.run(words).code == 0
   }
 

@@ -1,12 +1,16 @@
 internal import CFuse
 internal import Synchronization
-package import SystemIO
+internal import SystemIO
 
 /// A mounted file system.
 package final class FuseSession: Sendable {
   private let session: Handle
   private let connection: FuseConnection
   private let path: ByteString
+  /// The directory that is mounted on.
+  private let covered: Directory
+  /// The path by which the file system is unmounted.
+  private let mounted: ByteString
   /// The number of threads that receive or handle requests. They end once it is unmounted.
   private let running: Atomic<Int>
   private let threads: Workers
@@ -45,18 +49,28 @@ package final class FuseSession: Sendable {
 
   /// Mounts a file system on a directory and starts to answer requests.
   ///
-  /// - Parameter path: an absolute path without links.
-  /// - Throws: `OperationError` if mounting is impossible or not permitted on this machine.
+  /// Root mounts on the directory that was checked and unmounts there, not at its path: another
+  /// user may be able to replace a directory in the path by a link. The program by which other
+  /// users mount checks the path itself.
+  ///
+  /// - Throws: `OperationError` if mounting is impossible or not permitted on this machine, or the
+  ///   directory was replaced.
   package init(
-    _ files: SnapshotFileSystem, on path: ByteString, _ options: Options = Options()
+    _ files: SnapshotFileSystem, on point: MountPoint, _ options: Options = Options()
   ) throws {
+    let path = point.path
     try FuseSession.requireDriver(path)
+    let covered = try point.open()
+    let open = Host.userID == 0 ? try covered.openPath() : nil
+    let mounted = open.map { $0.appending("..").appending(path.lastComponent ?? "") } ?? path
     let connection = FuseConnection(files, checksPermissions: options.checksPermissions)
     let session = try Self.newSession(connection, options, for: path)
     self.connection = connection
     self.session = Handle(raw: session)
     self.path = path
-    let number = path.withCharacters { cf_mount(session, $0) }
+    self.mounted = mounted
+    self.covered = covered
+    let number = (open ?? path).withCharacters { cf_mount(session, $0) }
     guard number == 0 else {
       fuse_session_destroy(session)
       throw Self.failure(path, number)
@@ -69,6 +83,7 @@ package final class FuseSession: Sendable {
       threads = try Workers(count: count, capacity: count, name: "fuse")
     } catch {
       connection.stop()
+      _ = try? Self.unmount(path, at: mounted, isLazy: true)
       fuse_session_unmount(session)
       fuse_session_destroy(session)
       throw error
@@ -124,8 +139,8 @@ package final class FuseSession: Sendable {
   /// - Throws: `OperationError` if it can neither be unmounted nor detached.
   package func unmount() throws -> Bool {
     if hasEnded { return false }
-    if try Self.unmount(path, isLazy: false) { return false }
-    guard try Self.unmount(path, isLazy: true) else {
+    if try Self.unmount(path, at: mounted, isLazy: false) { return false }
+    guard try Self.unmount(path, at: mounted, isLazy: true) else {
       throw OperationError(
         .failed, "unmount", subject: path, reason: "it cannot be detached",
         hint: "run 'fusermount3 -u -z \(ShellWord.text(path))'")

@@ -5,6 +5,7 @@ package import SystemIO
 package struct MountPoint: Sendable {
   /// The absolute path without links.
   package let path: ByteString
+  private let identity: FileIdentity
 
   /// Checks that a directory can be mounted on: it exists, is empty, and is not a mount point.
   ///
@@ -13,21 +14,33 @@ package struct MountPoint: Sendable {
     do throws(SystemError) {
       path = try Host.realPath(given)
     } catch { throw Self.refusal(given, error) }
-    try Self.require(path, given)
-  }
-
-  private static func require(_ path: ByteString, _ given: ByteString) throws(OperationError) {
-    let (isMount, isEmpty): (Bool, Bool)
+    let (status, isEmpty): (FileStatus, Bool)
     do throws(SystemError) {
-      let directory = try Directory.open(path: path)
-      (isMount, isEmpty) = (try directory.status().isMountPoint, try directory.isEmpty())
-    } catch { throw refusal(given, error) }
-    if isMount {
-      throw refusal(given, "it is already a mount", hint: "name another directory, or unmount it")
+      let directory = try Directory.open(resolved: path)
+      (status, isEmpty) = (try directory.status(), try directory.isEmpty())
+    } catch { throw Self.refusal(given, error) }
+    if status.isMountPoint {
+      throw Self.refusal(
+        given, "it is already a mount", hint: "name another directory, or unmount it")
     }
     if !isEmpty {
-      throw refusal(given, "it is not empty", hint: "name an empty directory")
+      throw Self.refusal(given, "it is not empty", hint: "name an empty directory")
     }
+    identity = status.identity
+  }
+
+  /// Opens the directory to mount on it. Another user may be able to replace it, or a directory
+  /// above it, after it was checked.
+  ///
+  /// - Throws: `OperationError` if another directory or a link is there, or if it has entries.
+  func open() throws(OperationError) -> Directory {
+    do throws(SystemError) {
+      let directory = try Directory.open(resolved: path)
+      guard try directory.status().identity == identity, try directory.isEmpty() else {
+        throw SystemError.replaced(path)
+      }
+      return directory
+    } catch { throw Self.refusal(path, error) }
   }
 
   private static func refusal(_ path: ByteString, _ error: SystemError) -> OperationError {

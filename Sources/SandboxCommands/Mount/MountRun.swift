@@ -24,7 +24,7 @@ struct MountRun {
   /// command. Returns `damaged` if damage was found.
   func serve(_ options: FuseSession.Options) throws -> ExitStatus {
     try StopSignals.watch()
-    let session = try FuseSession(files, on: point.path, options)
+    let session = try FuseSession(files, on: point, options)
     var ending = Ending()
     do {
       try showStart()

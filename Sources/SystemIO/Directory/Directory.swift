@@ -20,6 +20,19 @@ public struct Directory: ~Copyable, Sendable {
 
   var raw: Int32 { descriptor.raw }
 
+  /// A path that leads this process to the open directory, although it or a directory above it may
+  /// have been renamed or replaced; nil without `/proc`, as in a chroot.
+  public func openPath() throws(SystemError) -> ByteString? {
+    let path = ByteString("/proc/self/fd/\(raw)")
+    do throws(SystemError) {
+      let found = try Directory.open(path: path).status().identity
+      return try found == status().identity ? path : nil
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+
   /// Opens the directory at a path, following symbolic links: for paths given by the user.
   public static func open(path: ByteString) throws(SystemError) -> Directory {
     let raw = try SystemError.check(.open, path) {
