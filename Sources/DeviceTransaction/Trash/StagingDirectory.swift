@@ -14,6 +14,7 @@ package struct StagingDirectory: ~Copyable {
   private let parent: Directory
   /// Its name in the directory that the operation works in.
   package let name: ByteString
+  private let identity: FileIdentity
   private let lock: Mutex<FileLock?>
   /// The directory of the staged entries, which have their final names.
   package let tree: Directory
@@ -56,24 +57,60 @@ package struct StagingDirectory: ~Copyable {
       }
       let name = ByteString(prefix + work.tag + Array(Host.randomHex(bytes: 8).utf8))
       try parent.createDirectory(name, permissions: 0o700)
+      var made: FileIdentity?
       do throws(SystemError) {
+        made = try Self.identity(ofNew: name, in: parent)
         // Without a lock, another process considered the directory abandoned before it could be
         // locked.
-        guard let lock = try lock(name, in: parent) else { continue }
-        return try StagingDirectory(in: parent.duplicate(), named: name, lock: lock)
+        guard let made, let lock = try lock(name, in: parent) else { continue }
+        return try StagingDirectory(in: parent.duplicate(), named: name, identity: made, lock: lock)
       } catch {
         // At the limit of open files it cannot be opened, but then it is empty.
-        if (try? discard(name, in: parent)) == nil { try? parent.removeDirectory(name) }
+        let isRemoved = made.map { (try? discard(name, in: parent, $0)) != nil } ?? false
+        if !isRemoved { try? parent.removeDirectory(name) }
         throw error
       }
     }
     throw SystemError.replaced(parent.path)
   }
 
-  private init(
-    in parent: consuming Directory, named name: ByteString, lock: consuming FileLock
-  ) throws(SystemError) {
+  /// Returns the identity of a directory that was just created, or nil if another run has removed
+  /// it.
+  ///
+  /// - Throws: ESTALE if it has entries: another user put another directory there.
+  private static func identity(
+    ofNew name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) -> FileIdentity? {
+    do throws(SystemError) {
+      let directory = try parent.directory(name)
+      let identity = try directory.status().identity
+      guard try directory.readNames().isEmpty else {
+        throw SystemError.replaced(parent.path.appending(name))
+      }
+      return identity
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+
+  /// Opens a directory by its name. Its parent may belong to another user, who can have put another
+  /// directory there, for example one of root (ESTALE).
+  private static func opened(
+    _ name: ByteString, in parent: borrowing Directory, _ identity: FileIdentity
+  ) throws(SystemError) -> Directory {
     let directory = try parent.directory(name)
+    guard try directory.status().identity == identity else {
+      throw SystemError.replaced(parent.path.appending(name))
+    }
+    return directory
+  }
+
+  private init(
+    in parent: consuming Directory, named name: ByteString, identity: FileIdentity,
+    lock: consuming FileLock
+  ) throws(SystemError) {
+    let directory = try Self.opened(name, in: parent, identity)
     try Self.close(directory)
     let fresh = try Self.probe(directory)
     // The app's user could replace staged entries before they get their owner and mode.
@@ -84,6 +121,7 @@ package struct StagingDirectory: ~Copyable {
     self.fresh = fresh
     self.tree = tree
     self.name = name
+    self.identity = identity
     self.lock = Mutex(lock)
     self.parent = parent
   }
@@ -95,7 +133,7 @@ package struct StagingDirectory: ~Copyable {
   /// excludes no process.
   package borrowing func remove() throws(SystemError) {
     do throws(SystemError) {
-      try Self.discard(name, in: parent)
+      try Self.discard(name, in: parent, identity)
     } catch {
       guard error.isExisting, try Self.isUnlocked(name, in: parent) else { throw error }
       lock.withLock { $0 = nil }
@@ -131,15 +169,17 @@ package struct StagingDirectory: ~Copyable {
   /// Removes a locked directory: the lock last, so that a run that is killed meanwhile leaves an
   /// abandoned directory. The directory without the lock may be removed by another run.
   private static func discard(
-    _ name: ByteString, in parent: borrowing Directory
+    _ name: ByteString, in parent: borrowing Directory, _ identity: FileIdentity
   ) throws(SystemError) {
     // Each call opens the directory again, so that few descriptors are open at once: the limit of
     // open files may be the reason for the removal.
     let watch = RemovalWatch(makesWritable: true)
-    for child in try parent.directory(name).readNames() where child != lockName {
-      _ = try parent.directory(name).removeTreeAndClose(child, watch: watch)
+    for child in try opened(name, in: parent, identity).readNames() where child != lockName {
+      _ = try opened(name, in: parent, identity).removeTreeAndClose(child, watch: watch)
     }
-    try unlessMissing { () throws(SystemError) in try parent.directory(name).remove(lockName) }
+    try unlessMissing { () throws(SystemError) in
+      try opened(name, in: parent, identity).remove(lockName)
+    }
     try unlessMissing { () throws(SystemError) in try parent.removeDirectory(name) }
   }
 
@@ -206,8 +246,8 @@ package struct StagingDirectory: ~Copyable {
   package static func removeAbandoned(
     in parent: borrowing Directory, keeping needed: NeededStaging = NeededStaging()
   ) throws(SystemError) {
-    try forEachAbandoned(in: parent, keeping: needed) { name, _ throws(SystemError) in
-      try discard(name, in: parent)
+    try forEachAbandoned(in: parent, keeping: needed) { name, directory throws(SystemError) in
+      try discard(name, in: parent, directory.status().identity)
     }
   }
 

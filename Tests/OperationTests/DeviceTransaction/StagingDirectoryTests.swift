@@ -72,6 +72,47 @@ struct StagingDirectoryTests {
     #expect(try temporary.read(Self.lost.appending("tree/file")) == Array("text".utf8))
   }
 
+  /// The user of a device can exchange names in its directories while root works there.
+  @Test func anotherDirectoryInItsPlaceIsNotRemoved() throws {
+    let staging = try StagingDirectory.make(in: temporary.directory)
+    try temporary.directory.rename(staging.name, to: "moved", in: temporary.directory)
+    try temporary.write("root's", at: staging.name.appending("file"))
+    do {
+      try staging.remove()
+      Issue.record("it was removed")
+    } catch { #expect(error.isStale, "\(error)") }
+    #expect(try temporary.read(staging.name.appending("file")) == Array("root's".utf8))
+  }
+
+  /// Another directory appears between the creation of the directory and its first use, or later.
+  @Test func anotherDirectoryInItsPlaceIsNotUsed() throws {
+    let path = temporary.path
+    var (call, refused) = (0, 0)
+    while call < 100 {
+      call += 1
+      try temporary.write("root's", at: "other/file")
+      let plan = Faults.Plan(before: [.open, .create, .list], at: call) {
+        guard let parent = try? Directory.open(path: path),
+          let name = try? parent.names().first(where: { StagingDirectory.isAny($0) })
+        else { return }
+        try? parent.rename(name, to: "moved", in: parent)
+        try? parent.rename("other", to: name, in: parent)
+      }
+      do {
+        try Faults.inject(plan) {
+          let staging = try StagingDirectory.make(in: temporary.directory)
+          try staging.remove()
+        }
+      } catch { refused += 1 }
+      let names = try temporary.directory.names()
+      let kept = names.first { (try? temporary.read($0.appending("file"))) != nil }
+      #expect(kept != nil, "call \(call): \(names)")
+      for name in names { try temporary.directory.removeTree(name) }
+      if !plan.hasFired { break }
+    }
+    #expect(call < 100 && refused > 2, "\(call), \(refused)")
+  }
+
   /// File systems without owners, or with owners set by a mount option, refuse to set the group.
   @Test(arguments: [EPERM, EACCES, EOPNOTSUPP, ENOSYS])
   func aRefusedGroupIsNotAnError(number: Int32) throws {
