@@ -76,4 +76,30 @@ import Testing
       #expect(warned.errors.contains(command), "\(line): \(warned.errors)")
     }
   }
+
+  /// The journal of an operation that root began stays root's: its owner must not be changed.
+  @Test func anInterruptedOperationOfRootIsLeftToRoot() throws {
+    let fixture = try DeviceRestoreFixture()
+    try giveToNobody(fixture)
+    let journal: ByteString = "device/.sandboxctl/journal"
+    try fixture.cli.directory.write("{}", at: journal.appending("20260101T000000-01234567.json"))
+    for path in [journal, journal.parent] {
+      let directory = try Directory.open(path: fixture.cli.directory.path(path))
+      try directory.setOwner(user: Self.nobody, group: Self.nobody)
+    }
+    try Directory.open(path: fixture.cli.directory.path(journal)).setPermissions(
+      0o600, of: "20260101T000000-01234567.json")
+    for (line, code) in [
+      ("restore latest --in-place --repo repo", Int32(1)), ("recover --root device", 1),
+      ("backup --root device --repo repo", 3), ("apps --root device", 0),
+    ] {
+      let outcome = try fixture.cli.runAsNobody(line)
+      #expect(outcome.code == code, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("only root can recover it"), "\(line): \(outcome.errors)")
+      #expect(
+        outcome.errors.contains("run 'sandboxctl recover' on this device as root"),
+        "\(line): \(outcome.errors)")
+      #expect(!outcome.errors.contains("check the owner"), "\(line): \(outcome.errors)")
+    }
+  }
 }

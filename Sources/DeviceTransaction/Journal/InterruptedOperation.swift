@@ -73,6 +73,21 @@ package struct InterruptedOperation: Sendable {
         found.append((directory.path.appending(name), try JournalRecord.read(file), writer))
       }
       return found
-    } catch { throw OperationError(error) }
+    } catch { throw failure(error, on: root) }
+  }
+
+  /// Returns the error for a journal that cannot be read. The journal of another user stays that
+  /// user's in the device of this one: this user cannot recover the operation.
+  private static func failure(_ error: SystemError, on root: ByteString) -> OperationError {
+    guard error.operation == .open, error.isRefused, let name = error.path.lastComponent,
+      OperationJournal.id(name) != nil,
+      let directory = try? ControlDirectory.open(ControlDirectory.journal, root: root),
+      let writer = try? directory.status(name).user, writer != Host.userID
+    else { return OperationError(error) }
+    let user = writer == 0 ? "root" : "the user with the ID \(writer)"
+    return OperationError(
+      .failed, code: error.code, "read the journal", subject: error.path,
+      reason: "an operation of \(user) was interrupted, and only \(user) can recover it",
+      hint: "run 'sandboxctl recover' on this device as \(user)")
   }
 }
