@@ -161,4 +161,14 @@ struct UpdateCommandTests {
     let opened = try #require(next["opened"] as? Int)
     #expect(opened <= before + written + 3, "\(opened) after \(before) and \(written)")
   }
+
+  /// Flatpak and snapd update apps themselves, so the commands change nothing and save nothing.
+  @Test(arguments: ["update", "rollback"])
+  func operationsOfThePlatformNeedNoRepository(operation: String) throws {
+    let cli = fixture.cli
+    try cli.directory.write("x", at: "other/.var/app/org.example.Paint/data/x")
+    let output = try cli.succeed(
+      "\(operation) org.example.Paint --root other/.var/app --layout flatpak --repo missing")
+    #expect(output.contains("run: flatpak update"), "\(output)")
+  }
 }

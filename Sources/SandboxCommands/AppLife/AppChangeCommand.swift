@@ -74,10 +74,15 @@ struct PackageArgument: ParsableArguments {
 struct AppChangeRun {
   private let command: any AppChangeCommand
   let preparation: AppChangePreparation
-  /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
+  /// The repository for the snapshot; nil if no snapshot is to be made, also because the platform
+  /// performs the operation, or if no repository exists.
   let repository: OpenRepository?
 
   var device: Device { preparation.device }
+
+  /// Whether the platform's own program performs the operation, so that its effects are only
+  /// reported. That needs no repository.
+  var isSimulated: Bool { device.layout.installer != nil }
 
   /// The destination of the snapshot, or of the one that would be made.
   var destination: Destination {
@@ -92,7 +97,8 @@ struct AppChangeRun {
       isForced: change.force, savesFirst: !change.noSnapshot, isPreview: change.dryRun,
       find: command.find, compile: { try command.policy.compile(for: $0, command.output, console) },
       notify: { console.show($0, of: $1, all: command.list.all) })
-    let isUnsaved = change.dryRun || change.noSnapshot
+    let isUnsaved =
+      change.dryRun || change.noSnapshot || preparation.device.layout.installer != nil
     repository = isUnsaved ? nil : try Self.open(command.repository, console)
   }
 
@@ -162,7 +168,7 @@ extension AppChangeRun {
     _ name: ByteString, by change: AppChange, _ console: Console,
     adapting adapt: (inout AppChangeRequest) -> Void
   ) throws -> ExitStatus {
-    if device.layout.installer != nil {
+    if isSimulated {
       var request = AppChangeRequest(change, of: try identifier(of: name, for: change))
       adapt(&request)
       return try finish(plan(request), console) { try $0.run() }

@@ -59,7 +59,8 @@ struct RollbackCommand: AppChangeCommand {
     var request = AppChangeRequest(
       .rollback, of: try named.find(on: run.device))
     (request.data, request.withGroups) = (data, withGroups)
-    let opened = try run.repository ?? AppChangeRun.open(repository, console)
+    let opened =
+      try run.isSimulated ? nil : run.repository ?? AppChangeRun.open(repository, console)
     let source = try opened.map { opened in
       (repository: opened.repository, reader: try opened.repository.beginCarefulReading())
     }
