@@ -182,6 +182,24 @@ struct ScenarioCommandTests {
     #expect(try cli.directory.read("device.yaml") == Array(text.utf8))
   }
 
+  @Test func draftNamesUnreadableDirectories() throws {
+    let cli = try Self.fixture()
+    _ = try cli.succeed("sample device")
+    let data = try #require(
+      cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" }?.realPath)
+    let documents = data.appending("Documents").description
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    _ = try Program.run("chmod", ["000", documents])
+    defer { _ = try? Program.run("chmod", ["700", documents]) }
+    for line in ["scenario init --root device", "scenario init --root device --to device.yaml"] {
+      let outcome = try cli.runAsNobody(line)
+      let remark = "not in the scenario: apps/org.example.notebook/data/Documents: "
+      #expect(outcome.code == 3 && outcome.errors.contains(remark), "\(outcome.errors)")
+      #expect(outcome.output.contains("Notebook") || line.hasSuffix("device.yaml"))
+    }
+    #expect(try cli.isThere("device.yaml"))
+  }
+
   /// Neither the user's directories nor the temporary directory contain anything from a run.
   @Test func runLeavesNothing() throws {
     let cli = try Self.fixture(("lost.yaml", Self.head + Self.lost))

@@ -41,7 +41,8 @@ struct ScenarioInitCommand: SandboxCommand {
     let found = try device.find()
     console.warn(ofInterruptedOn: found)
     let policy = try ScenarioRunCommand.policy(found.layout, nil)
-    let draft = try DeviceFacts.draft(of: found, policy)
+    let (draft, unreadable) = try DeviceFacts.draft(of: found, policy)
+    console.remarks(unreadable, as: .warning("not in the scenario: "), all: true)
     try require(draft, of: found)
     if let first = draft.omitted.first {
       console.warning(
@@ -49,13 +50,14 @@ struct ScenarioInitCommand: SandboxCommand {
           + "has at most \(ScenarioDocument.maximumPatterns) patterns and "
           + "\(ScenarioDocument.maximumSteps) steps")
     }
+    let status: ExitStatus = unreadable.isEmpty ? .done : .doneInPart
     guard let file else {
       if output.json {
         try console.result(["file": .null, "text": .string(draft.text)])
       } else {
         try console.result(bytes: Array(draft.text.utf8).span)
       }
-      return .done
+      return status
     }
     try write(draft.text, to: file)
     if output.json {
@@ -63,7 +65,7 @@ struct ScenarioInitCommand: SandboxCommand {
     } else if !output.quiet {
       try console.result("wrote \(file); 'sandboxctl scenario run \(ShellWord.text(file))' runs it")
     }
-    return .done
+    return status
   }
 
   /// Refuses a draft without any app.

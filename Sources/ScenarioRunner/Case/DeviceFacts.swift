@@ -3,7 +3,7 @@ internal import DeviceScan
 package import PolicyEngine
 package import SandboxModel
 package import Scenario
-internal import SystemIO
+package import SystemIO
 
 /// The facts about a device: its entries with the verdicts of a policy.
 package struct DeviceFacts: ScenarioFacts {
@@ -90,14 +90,16 @@ package struct DeviceFacts: ScenarioFacts {
 }
 
 extension DeviceFacts {
-  /// Returns the draft of a scenario for a device.
+  /// Returns the draft of a scenario for a device, and the entries that could not be read: the
+  /// draft expects nothing of the data in them.
   package static func draft(
     of device: Device, _ policy: CompiledPolicy
-  ) throws -> ScenarioDraft {
-    ScenarioDraft(
-      root: device.root, layout: device.layout,
-      entries: try DeviceFacts(device, policy, attributes: nil).entries(),
+  ) throws -> (draft: ScenarioDraft, unreadable: [PathRemark]) {
+    let facts = try DeviceFacts(device, policy, attributes: nil)
+    let draft = ScenarioDraft(
+      root: device.root, layout: device.layout, entries: try facts.entries(),
       apps: device.apps.filter(\.isInstalled).map(\.identifier))
+    return (draft, facts.scan.containers.flatMap(\.unreadableByLogicalPath))
   }
 }
 
