@@ -168,6 +168,38 @@ struct ZipPartTests {
     #expect(paths.count == 5 && paths[3].hasPrefix("d\0") && paths[4] == "plain")
   }
 
+  /// Info-ZIP writes the name "a\u{7f}b" again in an extra field (0x7075), as `61 C1 BF 62`, which
+  /// is no UTF-8.
+  @Test(arguments: [1, 10]) func aNameInAnInvalidFieldStays(partSize: Int) throws {
+    func number(_ value: Int, _ size: Int) -> [UInt8] {
+      (0..<size).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    let names: [[UInt8]] = [[0x61, 0x7f, 0x62], Array("x".utf8), Array("plain".utf8)]
+    // The version, the CRC-32 of the name, and the name in the field.
+    let fields: [[UInt8]] = [
+      [0x75, 0x70, 9, 0, 1, 0x48, 0x1d, 0x4f, 0xbd, 0x61, 0xc1, 0xbf, 0x62],
+      [0x75, 0x70, 7, 0, 1, 0x83, 0x16, 0xdc, 0x8c, 0xc3, 0xa9], [],
+    ]
+    var (bytes, headers): ([UInt8], [UInt8]) = ([], [])
+    for (name, field) in zip(names, fields) {
+      // Version, flags, method, time, date, CRC-32 and both sizes of an empty file.
+      let facts =
+        number(10, 2) + [UInt8](repeating: 0, count: 6) + number(33, 2)
+        + [UInt8](repeating: 0, count: 12)
+      let lengths = number(name.count, 2) + number(field.count, 2)
+      headers += [0x50, 0x4b, 1, 2] + number(3 << 8 | 30, 2) + facts + lengths
+      headers += number(0, 6) + number(0o100644 << 16, 4) + number(bytes.count, 4) + name + field
+      bytes += [0x50, 0x4b, 3, 4] + facts + lengths + name + field
+    }
+    let end =
+      number(0, 4) + number(3, 2) + number(3, 2) + number(headers.count, 4)
+      + number(bytes.count, 4) + number(0, 2)
+    bytes += headers + [0x50, 0x4b, 5, 6] + end
+    let found = try members(Input(bytes), partSize: partSize)
+    #expect(found.map(\.facts.path) == [names[0], Array("\u{e9}".utf8), names[2]])
+    #expect(found.allSatisfy { !$0.facts.isRenamed })
+  }
+
   /// If the headers have another order than the members, the archive is not divided, because parts
   /// would change the order.
   @Test func archivesInAnotherOrderAreNotDivided() throws {

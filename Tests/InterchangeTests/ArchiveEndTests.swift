@@ -124,6 +124,16 @@ struct ArchiveEndTests {
     #expect(try fixture.text("folders/x/First", report) == "content")
   }
 
+  /// Info-ZIP writes a name with the byte 7F again in an extra field, with bytes that are no UTF-8.
+  @Test func aNameThatInfoZIPWritesInAnInvalidFieldStays() throws {
+    let directory = try TemporaryDirectory("archive")
+    try Archives.run(
+      "mkdir tree; printf text > $'tree/a\\177b'; LC_ALL=C zip -qr a.zip tree", in: directory)
+    let (report, fixture) = try Archives.importing("a.zip", of: directory)
+    #expect(report.isComplete && report.skipped.isEmpty, "\(report.skipped.listed)")
+    #expect(try fixture.text("folders/x/tree/a\u{7f}b", report) == "text")
+  }
+
   /// From a stream, the first of two archives is read.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
   func anArchiveAfterAZipInAStreamIsReported(format: ArchiveReader.Format) throws {

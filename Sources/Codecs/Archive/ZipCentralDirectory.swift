@@ -25,6 +25,8 @@ struct ZipCentralDirectory {
     let hasBackslash: Bool
     /// Whether the name contains a NUL.
     let hasNUL: Bool
+    /// Whether the extra field with the name in UTF-8 is no UTF-8.
+    let hasInvalidText: Bool
     /// The offset of the local header in the file; nil if it is missing.
     let local: UInt64?
     /// The sum of the name (`ZipMemberNames`).
@@ -126,6 +128,7 @@ struct ZipCentralDirectory {
       hasBackslash: Self.unixSystems.contains(system) && names.contains(UInt8(ascii: "\\"))
         && !names.contains(UInt8(ascii: "/")),
       hasNUL: names.contains(0),
+      hasInvalidText: ZipMemberNames.textName(in: fields)?.isText == false,
       local: Self.localOffset(header, extra: fields).flatMap { offset in
         let (local, isTooLarge) = offset.addingReportingOverflow(shift)
         return isTooLarge ? nil : local

@@ -33,13 +33,25 @@ struct ZipMemberNames {
 
   /// Returns the sum of a name in a header with an extra field.
   static func sum(_ name: ArraySlice<UInt8>, extra: ArraySlice<UInt8>) -> UInt32 {
+    textName(in: extra)?.isText == true ? unknown : sum(name)
+  }
+
+  /// Returns the offset of the extra field with the name in UTF-8, and whether it is UTF-8; nil if
+  /// there is none. Info-ZIP writes one for a name with the byte 7F, in two bytes, as no UTF-8 is.
+  static func textName(in extra: ArraySlice<UInt8>) -> (offset: Int, isText: Bool)? {
     var rest = extra
     while rest.count >= 4 {
       let numbers = rest.prefix(4).map { UInt16($0) }
-      if numbers[0] | numbers[1] << 8 == textField { return unknown }
-      rest = rest.dropFirst(4 + Int(numbers[2] | numbers[3] << 8))
+      let size = Int(numbers[2] | numbers[3] << 8)
+      if numbers[0] | numbers[1] << 8 == textField {
+        // The version and the checksum of the other name come first.
+        let name = rest.dropFirst(4).prefix(size).dropFirst(5)
+        let isText = String(validating: name, as: UTF8.self) != nil
+        return (rest.startIndex - extra.startIndex, isText)
+      }
+      rest = rest.dropFirst(4 + size)
     }
-    return sum(name)
+    return nil
   }
 
   /// Returns the sum (FNV-1a) of a name. libarchive may add a slash to the name of a directory, and

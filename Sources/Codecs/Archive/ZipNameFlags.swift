@@ -7,7 +7,8 @@
 /// as on Windows, unless the local header has the number of another system. There is no option for
 /// either, so in the bytes that libarchive reads, the flags are cleared, and the system is set to
 /// that of the central directory. libarchive truncates a name at a NUL, which may make it the name
-/// of another member, so it gets another byte, and the reader gets the name with the NUL. Only
+/// of another member, so it gets another byte, and the reader gets the name with the NUL. An extra
+/// field with a name in UTF-8 that is no UTF-8 gets another number, which libarchive ignores. Only
 /// headers of such names count. They are found by the central directory, so only in files: in a
 /// stream the names are converted.
 struct ZipNameFlags {
@@ -24,6 +25,7 @@ struct ZipNameFlags {
     let hasFlaggedName: Bool
     let system: UInt8?
     let hasNUL: Bool
+    let hasInvalidText: Bool
   }
 
   /// The byte that libarchive gets for a NUL.
@@ -45,7 +47,8 @@ struct ZipNameFlags {
   ///
   /// - Parameter end: The offset of the central directory, before which local headers are.
   mutating func add(_ header: ZipCentralDirectory.Header, before end: UInt64) {
-    guard header.hasFlaggedName || header.hasBackslash || header.hasNUL,
+    guard
+      header.hasFlaggedName || header.hasBackslash || header.hasNUL || header.hasInvalidText,
       let local = header.local
     else { return }
     if header.hasFlaggedName { changes.append(Change(offset: header.start + 9, value: nil)) }
@@ -53,7 +56,8 @@ struct ZipNameFlags {
       localHeaders.append(
         Local(
           offset: local, hasFlaggedName: header.hasFlaggedName,
-          system: header.hasBackslash ? header.system : nil, hasNUL: header.hasNUL))
+          system: header.hasBackslash ? header.system : nil, hasNUL: header.hasNUL,
+          hasInvalidText: header.hasInvalidText))
     }
   }
 
@@ -71,6 +75,7 @@ struct ZipNameFlags {
       if local.hasFlaggedName, bytes[bytes.startIndex + 7] & ZipCentralDirectory.nameFlag != 0 {
         changes.append(Change(offset: local.offset + 7, value: nil))
       }
+      if local.hasInvalidText { hideInvalidText(of: local.offset, in: &directory) }
       if local.hasNUL { replaceNULs(of: local.offset, in: &directory) }
     }
     localHeaders = []
@@ -90,6 +95,21 @@ struct ZipNameFlags {
       Change(offset: offset + UInt64(Self.localSize + $0), value: Self.substitute)
     }
     names[name.map { $0 == 0 ? Self.substitute : $0 }] = nulls.isEmpty ? nil : name
+  }
+
+  /// Adds the change of the number of the extra field in a local header with a name that is no
+  /// UTF-8.
+  private mutating func hideInvalidText(
+    of offset: UInt64, in directory: inout ZipCentralDirectory
+  ) {
+    guard let fixed = directory.bytes(Self.localSize, at: offset) else { return }
+    let counts = fixed.dropFirst(26).prefix(4).map { Int($0) }
+    let start = Self.localSize + (counts[0] | counts[1] << 8)
+    let size = start + (counts[2] | counts[3] << 8)
+    guard let header = directory.bytes(size, at: offset),
+      let field = ZipMemberNames.textName(in: header.dropFirst(start)), !field.isText
+    else { return }
+    changes.append(Change(offset: offset + UInt64(start + field.offset), value: 0))
   }
 
   /// Changes the bytes in a part of the archive.
