@@ -186,7 +186,8 @@ struct ScenarioCommandTests {
     let cli = try Self.fixture()
     _ = try cli.succeed("sample device")
     let data = try #require(
-      cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" }?.realPath)
+      try cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" }?
+        .realPath)
     let documents = data.appending("Documents").description
     _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     _ = try Program.run("chmod", ["000", documents])
