@@ -71,7 +71,7 @@ extension RepositoryCheck {
       if [.leaseLost, .keyRequired, .interrupted].contains(error.code) { throw error }
       if error.isRefused || error.isStoreFailure {
         try storage.requireAnswer(after: error)
-        if !error.isRefused { report.hasStoreFailed = true }
+        if !error.isRefused || error.needsOlderKey { report.hasOtherReasons = true }
         refused[path] = refused[path] ?? error
         return
       }
@@ -211,7 +211,7 @@ extension RepositoryCheck {
 
     /// Reports a pack that this user may not read, or that the store failed to send.
     private mutating func recordUnread(_ pack: Digest, _ error: StoreError) {
-      if !error.isRefused { report.hasStoreFailed = true }
+      if !error.isRefused || error.needsOlderKey { report.hasOtherReasons = true }
       let path = storage.layout.pack(pack)
       refused[path] = refused[path] ?? error
       unread = unread ?? (pack, error.reason, error.hint)

@@ -151,8 +151,9 @@ extension RepositoryCheck {
     /// remedy for the first one.
     public var unreadable = 0
     public var unreadableHint: String?
-    /// Whether the store failed to send one of them, so that denied access is not the only reason.
-    public var hasStoreFailed = false
+    /// Whether denied access is not the only reason: the store failed to send one of them, or one
+    /// needs an older key.
+    public var hasOtherReasons = false
     /// The number of paths of which it is unknown whether they can be restored.
     public var uncertain = 0
     public var untrusted = 0

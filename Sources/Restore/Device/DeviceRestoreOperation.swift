@@ -19,6 +19,7 @@ package struct DeviceRestoreOperation {
     package internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
     /// Unreadable containers by their logical paths; they are unchanged.
     package let lost: [PathRemark]
+    private let isLostByDamage: Bool
     /// The snapshot of the previous data.
     package internal(set) var saved: StoredSnapshot?
     /// The ID of the trash item with the replaced entries; nil if nothing was replaced.
@@ -26,10 +27,15 @@ package struct DeviceRestoreOperation {
     /// The duration in seconds.
     package internal(set) var seconds = 0.0
 
-    init(lost: [PathRemark]) { self.lost = lost }
+    init(_ plan: DeviceRestorePlan) {
+      (lost, isLostByDamage) = (plan.lost, plan.isLostByDamage)
+    }
 
     /// The data that the repository no longer holds completely, by logical paths.
     package var damaged: [PathRemark] { lost + remarks(\.damaged) }
+
+    /// Whether the repository is damaged: not all of this data needs an older key.
+    package var isDamaged: Bool { isLostByDamage || parts.contains { $0.report.isDamaged } }
 
     /// The entries whose metadata the file systems of the containers do not keep.
     package var unkept: [UnkeptMetadata] {
@@ -89,7 +95,7 @@ package struct DeviceRestoreOperation {
     let start = Host.monotonicSeconds()
     try requireStopped()
     // A journal has at least one container.
-    if plan.parts.isEmpty { return Report(lost: plan.lost) }
+    if plan.parts.isEmpty { return Report(plan) }
     let room = VolumeNeeds(of: plan.parts.map(\.plan), from: reader)
     try room.require()
     let (root, subjects) = (plan.request.device.root, plan.subjects)
@@ -97,7 +103,7 @@ package struct DeviceRestoreOperation {
       JournalRecord(
         operation: "restore", time: plan.request.time, subjects: subjects,
         containers: plan.parts.map(\.path)), root: root)
-    var report = Report(lost: plan.lost)
+    var report = Report(plan)
     do {
       report.saved = try save(leaving: room)
       try restoreParts(under: journal, &report)

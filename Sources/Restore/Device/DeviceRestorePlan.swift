@@ -25,6 +25,8 @@ package struct DeviceRestorePlan: Sendable {
   package internal(set) var left: [PathRemark] = []
   /// Unreadable containers by their logical paths; they are kept unchanged.
   package internal(set) var lost: [PathRemark] = []
+  /// Whether not all of these need an older key.
+  var isLostByDamage = false
   /// The commands that install the apps whose data is restored and that are not installed, if the
   /// platform has such commands.
   package internal(set) var installCommands: [String] = []
@@ -77,6 +79,9 @@ package struct DeviceRestorePlan: Sendable {
 
   /// The data that the repository no longer holds completely, by logical paths.
   package var damaged: [PathRemark] { lost + remarks(\.damaged) }
+
+  /// Whether the repository is damaged: not all of this data needs an older key.
+  package var isDamaged: Bool { isLostByDamage || parts.contains { $0.plan.isDamaged } }
 
   /// Returns the remarks of all parts, by logical paths.
   package func remarks(_ list: (RestorePlan) -> [PathRemark]) -> [PathRemark] {

@@ -63,6 +63,7 @@ struct DeviceRestorePlanner {
         }
       } catch let error as StoreError where error.kind == .damaged && targets.count > 1 {
         plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
+        if !error.needsOlderKey { plan.isLostByDamage = true }
       }
     }
     let installs = FlatpakInstalls(

@@ -112,6 +112,8 @@ package struct RestorePlan: Sendable {
   /// Directories of the snapshot's tree that cannot be read completely; the lost entries are
   /// unknown.
   package internal(set) var damaged: [PathRemark] = []
+  /// Whether the repository is damaged: not all of these need an older key.
+  package internal(set) var isDamaged = false
 
   /// Links that now point to a container's new location, with their previous targets.
   package internal(set) var relinked: [PathRemark] = []

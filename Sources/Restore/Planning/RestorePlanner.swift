@@ -336,6 +336,7 @@ struct RestorePlanner: ~Copyable {
     if let last = directories.indices.last, directories[last].pathLength == path.count {
       directories[last].lost.add(names)
     }
+    if !error.needsOlderKey { draft.plan.isDamaged = true }
     damage.add(
       PathRemark(path: path.isEmpty ? "." : path, remark: error.reason), to: &draft.plan.damaged)
   }
@@ -385,6 +386,7 @@ struct RestorePlanner: ~Copyable {
     } catch {
       guard error.kind == .damaged else { throw error }
       lost.add(.one(companion))
+      if !error.needsOlderKey { draft.plan.isDamaged = true }
       draft.plan.damaged.append(
         PathRemark(
           path: draft.path(directory).appending(companion),

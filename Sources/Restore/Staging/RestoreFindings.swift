@@ -9,6 +9,7 @@ package final class RestoreFindings: Sendable {
     /// Entries that were not created, including the descendants of such directories.
     var unmade: Set<Int> = []
     var damaged = Reasons()
+    var isDamaged = false
     var failed = Reasons()
     var missing: [BlobDelivery.Use] = []
     var ownersNotSet = 0
@@ -52,19 +53,25 @@ package final class RestoreFindings: Sendable {
     state.withLock { $0.failed.append(number, reason) }
   }
 
-  /// Records that a file's stored data is damaged; only the first call for a file has an effect.
-  func addLost(_ number: Int, _ reason: String) {
+  /// Records that a file's stored data is damaged or needs an older key; only the first call for a
+  /// file has an effect.
+  func addLost(_ number: Int, _ reason: String, needsOlderKey: Bool = false) {
     state.withLock { state in
       guard state.unmade.insert(number).inserted else { return }
       state.damaged.append(number, reason)
+      if !needsOlderKey { state.isDamaged = true }
       counters.didFail()
     }
   }
 
-  /// Records that an entry was created, but a part of its stored data is damaged.
-  func addLostPart(_ number: Int, _ reason: String) {
+  /// Records that an entry was created, but a part of its stored data is damaged or needs an older
+  /// key.
+  func addLostPart(_ number: Int, _ reason: String, needsOlderKey: Bool) {
     counters.didFail()
-    state.withLock { $0.damaged.append(number, reason) }
+    state.withLock { state in
+      state.damaged.append(number, reason)
+      if !needsOlderKey { state.isDamaged = true }
+    }
   }
 
   /// Records that a hard link could not be created because the entry that it links to is missing,
@@ -184,6 +191,7 @@ package final class RestoreFindings: Sendable {
       bound.close(&remarks)
     }
     add(found.damaged.all, &report.damaged)
+    if found.isDamaged { report.isDamaged = true }
     add(found.failed.all, &report.failed)
     report.ownersNotSet = found.ownersNotSet
     for (number, entry) in plan.tree.entries.enumerated()

@@ -12,6 +12,8 @@ package struct RestoreReport: Sendable {
   /// Entries whose stored data is damaged: they are missing, unchanged, or without the attribute
   /// that the remark names.
   package internal(set) var damaged: [PathRemark] = []
+  /// Whether the repository is damaged: not all of these need an older key.
+  package internal(set) var isDamaged = false
   /// Entries or attributes that could not be restored, and entries that could not be removed.
   package internal(set) var failed: [PathRemark] = []
   /// Entries that the snapshot does not have and that were kept, with the reason.
@@ -29,7 +31,7 @@ package struct RestoreReport: Sendable {
 
   package init(_ plan: RestorePlan) {
     left = plan.leaves
-    damaged = plan.damaged
+    (damaged, isDamaged) = (plan.damaged, plan.isDamaged)
     failed = plan.blocked
     spared = plan.spared
   }

@@ -54,7 +54,7 @@ package struct StagingWriter: ~Copyable {
       do {
         try gather(number, into: &uses, early: early)
       } catch let error as StoreError where error.kind == .damaged {
-        run.findings.addLost(number, error.reason)
+        run.findings.addLost(number, error.reason, needsOlderKey: error.needsOlderKey)
       }
     }
     uses += run.values.uses(of: run.tree, where: { needsValues($0) })
@@ -146,13 +146,14 @@ package struct StagingWriter: ~Copyable {
       return try reader.readBlob(BlobID(kind: .data, digest: use.digest))
     } catch {
       guard error.kind == .damaged else { throw error }
-      addLost(use, error.reason)
+      addLost(use, error.reason, needsOlderKey: error.needsOlderKey)
       return nil
     }
   }
 
-  private func addLost(_ use: BlobDelivery.Use, _ reason: String) {
-    if use.item != run.values.item { run.findings.addLost(Int(use.item), reason) }
+  private func addLost(_ use: BlobDelivery.Use, _ reason: String, needsOlderKey: Bool = false) {
+    if use.item == run.values.item { return }
+    run.findings.addLost(Int(use.item), reason, needsOlderKey: needsOlderKey)
   }
 }
 
@@ -333,7 +334,7 @@ extension RepositoryReader {
       } catch {
         let reason = "attribute \(attribute.name): \(error.reason)"
         if error.kind == .damaged {
-          findings.addLostPart(number, reason)
+          findings.addLostPart(number, reason, needsOlderKey: error.needsOlderKey)
         } else {
           findings.remark(number, reason)
         }

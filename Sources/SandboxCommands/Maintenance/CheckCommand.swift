@@ -310,7 +310,7 @@ extension RepositoryCheck.Report {
       unreadable > 0
       ? [
         "\(Sizes.count(unreadable, "object")) cannot be read"
-          + (hasStoreFailed ? "" : ": access is denied")
+          + (hasOtherReasons ? "" : ": access is denied")
       ] : []
     let unknown =
       uncertain > 0

@@ -56,8 +56,12 @@ struct SnapshotMigration {
       plan.remarks(\.uncertainDatabases), as: .warning(""), all: command.listAll)
     let report = try run.carryOut(plan, from: reader, in: opened.repository)
     console.remarks(
+      report.damaged, as: RestoreCommand.lossLabel(isDamaged: report.isDamaged),
+      all: command.listAll)
+    console.remarks(
       report.remarks(\.failed), as: .warning("not restored: "), all: command.listAll)
-    return RestoreCommand.status(damaged: report.damaged, failed: report.remarks(\.failed))
+    return RestoreCommand.status(
+      isDamaged: report.isDamaged, lost: report.damaged, failed: report.remarks(\.failed))
   }
 
   private func remove(_ home: TemporaryHome, _ console: Console) {

@@ -68,6 +68,12 @@ enum ExitStatus: Int32, Error {
   }
 }
 
+extension StoreError {
+  /// The word before a path whose data cannot be read for this reason. Data that only an older key
+  /// opens is not damaged.
+  var lossLabel: String { needsOlderKey ? "unreadable" : "damaged" }
+}
+
 /// The program's version.
 enum Version {
   static let number = "0.1.0"

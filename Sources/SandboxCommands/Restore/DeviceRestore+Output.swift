@@ -27,7 +27,8 @@ extension RestoreCommand {
       try console.list("replace  ", plan.parts.lazy.flatMap(\.replacedPaths), all: listsAll)
       try console.list("delete   ", plan.parts.lazy.flatMap(\.deletedPaths), all: listsAll)
       try console.list("move     ", plan.parts.flatMap(\.displacedPaths), all: listsAll)
-      showRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
+      showRemarks(
+        isDamaged: plan.isDamaged, lost: plan.damaged, failed: plan.remarks(\.blocked), console)
       showNotes(spared: plan.remarks(\.spared), isDone: false, console)
       for process in plan.runningProcesses() {
         let end =
@@ -45,7 +46,9 @@ extension RestoreCommand {
 
     /// Prints the result and the problems.
     func show(_ report: DeviceRestoreOperation.Report, _ console: Console, quiet: Bool) throws {
-      showRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
+      showRemarks(
+        isDamaged: report.isDamaged, lost: report.damaged, failed: report.remarks(\.failed),
+        console)
       console.warn(of: report.unkept)
       if quiet { return }
       if let saved = report.saved {
@@ -93,8 +96,12 @@ extension RestoreCommand {
       return "\(word)  \(part.path) -> \(part.target)"
     }
 
-    private func showRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
-      console.remarks(damaged, as: .warning("damaged: "), all: listsAll, text: realPaths.text)
+    private func showRemarks(
+      isDamaged: Bool, lost: [PathRemark], failed: [PathRemark], _ console: Console
+    ) {
+      console.remarks(
+        lost, as: RestoreCommand.lossLabel(isDamaged: isDamaged), all: listsAll,
+        text: realPaths.text)
       console.remarks(failed, as: .warning("not restored: "), all: listsAll, text: realPaths.text)
       console.warn(ofIncomplete: plan.incompleteData, all: listsAll, text: realPaths.text)
     }
@@ -174,6 +181,7 @@ extension DeviceRestorePlan {
     stream.add("deleted", .elements(deleted.map { .object(JSON.path($0)) }))
     stream.add([
       JSON.Member("damaged", RealPaths(self).json(damaged)),
+      JSON.Member("needs_older_key", .bool(!damaged.isEmpty && !isDamaged)),
       JSON.Member("failed", RealPaths(self).json(remarks(\.blocked))),
       JSON.Member("not_deleted", RealPaths(self).json(remarks(\.spared))),
       JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
@@ -193,6 +201,7 @@ extension DeviceRestoreOperation.Report {
         JSON.Member("left_entries", total(\.left).json),
         JSON.Member("deleted", total(\.deleted).json),
         JSON.Member("damaged", RealPaths(plan).json(damaged)),
+        JSON.Member("needs_older_key", .bool(!damaged.isEmpty && !isDamaged)),
         JSON.Member("failed", RealPaths(plan).json(remarks(\.failed))),
         JSON.Member("not_deleted", RealPaths(plan).json(remarks(\.spared))),
         JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),

@@ -57,7 +57,7 @@ extension RestoreCommand {
             ? console.result(plan.json(needs))
             : text(of: plan).show(console, needs)
           return RestoreCommand.status(
-            damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
+            isDamaged: plan.isDamaged, lost: plan.damaged, failed: plan.remarks(\.blocked), needs)
         }
         try recovery.requireNoneBlocks(plan.subjects)
         console.showPending(recovery)
@@ -125,7 +125,8 @@ extension RestoreCommand {
       }
       console.remarks(
         unset, as: .warning("not restored: "), all: listsAll, text: RealPaths(plan).text)
-      return RestoreCommand.status(damaged: report.damaged, failed: failed + unset)
+      return RestoreCommand.status(
+        isDamaged: report.isDamaged, lost: report.damaged, failed: failed + unset)
     }
   }
 }

@@ -181,7 +181,8 @@ struct RestoreCommand: SandboxCommand {
     if dryRun {
       try output.json
         ? console.result(plan.json(needs)) : plan.show(console, needs, listsAll: list.all)
-      return Self.status(damaged: plan.damaged, failed: plan.blocked, needs)
+      return Self.status(
+        isDamaged: plan.isDamaged, lost: plan.damaged, failed: plan.blocked, needs)
     }
     let counters = ProgressCounters()
     let report = try progress.run(counters, output) { isStopping in
@@ -195,17 +196,22 @@ struct RestoreCommand: SandboxCommand {
     } else {
       try report.show(plan, console, quiet: output.quiet, listsAll: list.all)
     }
-    return Self.status(damaged: report.damaged, failed: report.failed)
+    return Self.status(isDamaged: report.isDamaged, lost: report.damaged, failed: report.failed)
   }
 
   /// Returns the exit status for a report or a plan. A plan for which there is no room would be
-  /// refused.
+  /// refused. Data that only an older key opens is not lost (`isDamaged`).
   static func status(
-    damaged: [PathRemark], failed: [PathRemark], _ needs: [VolumeNeed] = []
+    isDamaged: Bool, lost: [PathRemark], failed: [PathRemark], _ needs: [VolumeNeed] = []
   ) -> ExitStatus {
     if needs.contains(where: { $0.verdict == .lacksRoom }) { return .failed }
-    if !damaged.isEmpty { return .damaged }
-    return failed.isEmpty ? .done : .doneInPart
+    if isDamaged { return .damaged }
+    return lost.isEmpty && failed.isEmpty ? .done : .doneInPart
+  }
+
+  /// Returns the label of data that cannot be read from the repository.
+  static func lossLabel(isDamaged: Bool) -> Console.Message {
+    .warning(isDamaged ? "damaged: " : "unreadable: ")
   }
 }
 
@@ -250,7 +256,7 @@ extension RestorePlan {
     try console.list("replace  ", replacedPaths, all: listsAll)
     try console.list("delete   ", deletedPaths, all: listsAll)
     try console.list("rename   ", displaced.map(\.path), all: listsAll)
-    console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
+    console.remarks(damaged, as: RestoreCommand.lossLabel(isDamaged: isDamaged), all: listsAll)
     console.remarks(blocked, as: .warning("not restored: "), all: listsAll)
     console.warn(ofIncomplete: incompleteData, all: listsAll)
     console.remarks(mounts, as: .note("skipped: "), all: listsAll)
@@ -267,7 +273,7 @@ extension RestorePlan {
 extension RestoreReport {
   /// Prints the result and the problems.
   func show(_ plan: RestorePlan, _ console: Console, quiet: Bool, listsAll: Bool) throws {
-    console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
+    console.remarks(damaged, as: RestoreCommand.lossLabel(isDamaged: isDamaged), all: listsAll)
     console.remarks(failed, as: .warning("not restored: "), all: listsAll)
     console.warn(ofIncomplete: plan.incompleteData, all: listsAll)
     showLosses(plan, console)
@@ -299,9 +305,10 @@ extension RestoreReport {
       if parts > 0 {
         lost.append("the content of \(Sizes.count(parts, "part")) of the snapshot's tree")
       }
+      let cause = isDamaged ? "the repository is damaged" : "the key lacks an older identity"
       console.warning(
-        "\(lost.joined(separator: " and ")) could not be restored, because the repository is "
-          + "damaged; \(parts > 0 ? "everything else was" : "all others were") restored")
+        "\(lost.joined(separator: " and ")) could not be restored, because \(cause); "
+          + "\(parts > 0 ? "everything else was" : "all others were") restored")
     }
     if !failed.isEmpty {
       console.warning("\(Sizes.count(failed.count, "problem")): not restored exactly as stored")
@@ -336,6 +343,7 @@ extension RestorePlan {
     stream.add([
       JSON.Member("displaced", .array(displaced.map(\.json))),
       JSON.Member("damaged", .array(damaged.map(\.json))),
+      JSON.Member("needs_older_key", .bool(!damaged.isEmpty && !isDamaged)),
       JSON.Member("failed", .array(blocked.map(\.json))),
       JSON.Member("not_deleted", .array(spared.map(\.json))),
       JSON.Member("space", .array(needs.map(\.json))),
@@ -352,6 +360,7 @@ extension RestoreReport {
         JSON.Member("restored", restored.json), JSON.Member("left", left.json),
         JSON.Member("deleted", deleted.json),
         JSON.Member("damaged", .array(damaged.map(\.json))),
+        JSON.Member("needs_older_key", .bool(!damaged.isEmpty && !isDamaged)),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("not_deleted", .array(spared.map(\.json))),
         JSON.Member("displaced", .array(displaced.map(\.json))),

@@ -55,6 +55,7 @@ struct DiffCommand: SandboxCommand {
     defer { console.warn(of: reader.remarks) }
     let comparison = try SnapshotComparison(before, after, path: logical, from: reader)
     var summary = Summary()
+    var losses = ExitStatus.done
     try comparison.run { finding in
       switch finding {
       case .difference(let difference):
@@ -62,7 +63,8 @@ struct DiffCommand: SandboxCommand {
         if difference.kind != .metadata || metadata { try show(difference, console) }
       case .damage(let path, let error):
         summary.damaged += 1
-        console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
+        losses = .together([losses, ExitStatus(without: [error])])
+        console.warning("\(error.lossLabel): \(path.isEmpty ? "." : path): \(error.reason)")
       }
     }
     if output.json {
@@ -70,7 +72,7 @@ struct DiffCommand: SandboxCommand {
     } else if !output.quiet {
       try console.result(summary.text(listsMetadata: metadata))
     }
-    return summary.damaged == 0 ? .done : .damaged
+    return losses
   }
 
   private func show(_ difference: SnapshotDifference, _ console: Console) throws {

@@ -51,7 +51,7 @@ struct FindCommand: SandboxCommand {
     let query = try progress.open(repository, console, isQuiet: output.quiet)
     let listing = try query.heads(named: names)
     let skipped = console.warn(skipping: listing.damaged)
-    var damaged = 0
+    var losses = ExitStatus.done
     var found = 0
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
@@ -68,13 +68,14 @@ struct FindCommand: SandboxCommand {
         line.set(entry, at: path, note: snapshots.map(\.id).shortNames + note)
         try console.result(bytes: line.bytes.span)
       case .damage(let path, let error, let snapshots):
-        damaged += 1
+        losses = .together([losses, ExitStatus(without: [error])])
         let subject = path.isEmpty ? "." : path
-        console.warning("damaged: \(subject)\(snapshots.map(\.id).shortNames): \(error.reason)")
+        console.warning(
+          "\(error.lossLabel): \(subject)\(snapshots.map(\.id).shortNames): \(error.reason)")
       }
     }
     if found == 0, !output.json, !output.quiet { console.note(noMatches) }
-    return damaged == 0 ? skipped : .damaged
+    return .together([skipped, losses])
   }
 
   /// The note that nothing matches. A part of a name is a frequent mistake.

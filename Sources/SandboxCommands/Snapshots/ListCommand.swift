@@ -56,18 +56,18 @@ struct ListCommand: SandboxCommand {
     switch try reader.source(top, in: stored) {
     case .single(let entry): try show(entry, top)
     case .directory(let tree, _):
-      var damaged = 0
+      var losses = ExitStatus.done
       try reader.walkPastDamage(tree) { path, finding in
         let path = top.appending(path)
         switch finding {
         case .entry(let entry): try show(entry, path)
         case .damage(let error), .lost(_, let error):
-          damaged += 1
-          console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
+          losses = .together([losses, ExitStatus(without: [error])])
+          console.warning("\(error.lossLabel): \(path.isEmpty ? "." : path): \(error.reason)")
         }
         return visit
       }
-      return damaged == 0 ? .done : .damaged
+      return losses
     }
     return .done
   }

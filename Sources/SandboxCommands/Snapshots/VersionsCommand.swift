@@ -53,7 +53,7 @@ struct VersionsCommand: SandboxCommand {
       }, in: listing.heads, from: reader)
     let skipped = console.warn(skipping: listing.damaged)
     for (head, error) in history.damaged {
-      console.warning("damaged: \(path)\([head.id].shortNames): \(error.reason)")
+      console.warning("\(error.lossLabel): \(path)\([head.id].shortNames): \(error.reason)")
     }
     let isWhole = listing.damaged.isEmpty && history.damaged.isEmpty
     if history.versions.isEmpty, isWhole { throw unclear ?? Self.notFound(path) }
@@ -67,7 +67,7 @@ struct VersionsCommand: SandboxCommand {
       let devices = SnapshotDevices(listing.heads)
       try console.result(Self.table(history.versions, devices))
     }
-    return history.damaged.isEmpty ? skipped : .damaged
+    return .together([skipped, ExitStatus(without: history.damaged.map { $0.error })])
   }
 
   /// Returns the path in a snapshot that has its app. If the name matches several apps, the
