@@ -115,7 +115,9 @@ public struct RunningApps {
       }
     if unknown.isEmpty { return signs }
     let owners = mainOwners(of: wanted)
-    return signs + unknown.filter { Self.mayBeApp($0, owners) }.map(Self.sign)
+    let program = Processes.ownName(in: proc)
+    return signs
+      + unknown.filter { Self.mayBeApp($0, owners) && !Self.isOwn($0, program) }.map(Self.sign)
   }
 
   /// Returns the signs of snaps according to their control groups. A program of another user is
@@ -216,6 +218,15 @@ public struct RunningApps {
     guard owners.contains(process.user), process.number > 1 else { return false }
     guard let unit = process.controlGroup.lastComponent?.utf8 else { return true }
     return unit != "init.scope" && (!unit.hasSuffix(".service") || unit.hasPrefix("app-"))
+  }
+}
+
+extension RunningApps {
+  /// Whether a process that hides its files is one of this program and user. Such a process hides
+  /// them as soon as it has a key (`Host.disableCoreDumps`), for example a backup. If it changes
+  /// an app, it has the app's lock.
+  private static func isOwn(_ process: Processes.Process, _ program: ByteString) -> Bool {
+    !program.isEmpty && process.name == program && process.user == Host.userID
   }
 }
 

@@ -64,6 +64,13 @@ public enum Processes {
   /// The mount point of the proc file system.
   public static let proc: ByteString = "/proc"
 
+  /// Returns the name of this process, at most 15 bytes (`comm`), or an empty one if it cannot be
+  /// read.
+  public static func ownName(in proc: ByteString = Processes.proc) -> ByteString {
+    guard let own = try? Directory.open(path: proc.appending("self")) else { return "" }
+    return line(of: "comm", in: own)
+  }
+
   /// Returns the control groups of a process: one, or one in each hierarchy of version 1.
   private static func groups(_ directory: borrowing Directory) -> [ByteString] {
     let text = (try? read(directory.file("cgroup"), limit: 1 << 16)) ?? []
