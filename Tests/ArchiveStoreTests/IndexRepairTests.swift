@@ -130,7 +130,7 @@ struct IndexRepairTests {
     try expectRead("the later one stays") { $0.map(\.code) == [.unsupported] }
   }
 
-  @Test func anotherProgramHoldsThePruneLease() throws {
+  @Test func anotherProgramHoldsTheRightToRemoveObjects() throws {
     for id in try indexes() { try flip(id) }
     let right = try #require(try PruneLease(Lease(memory)))
     let error = storeError { try repair() }
@@ -139,8 +139,8 @@ struct IndexRepairTests {
     #expect(try repair().packs == 4)
   }
 
-  /// Packs are read for an hour: neither the lease nor the prune lease expires, because their
-  /// heartbeats are written every minute.
+  /// Packs are read for an hour: neither the lease nor the right to remove objects expires, because
+  /// their heartbeats are written every minute.
   @Test func bothLeasesAreTouchedWhilePacksAreRead() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     let clock = Atomic<Int>(0)
@@ -162,8 +162,9 @@ struct IndexRepairTests {
     #expect(alive >= 2 + 2 * 4, "\(touches.withLock { $0 })")
   }
 
-  /// Another program takes the prune lease while packs are read: the repair writes nothing.
-  @Test func repairStopsWhenThePruneLeaseIsLost() throws {
+  /// Another program takes the right to remove objects while packs are read: the repair writes
+  /// nothing.
+  @Test func repairStopsWhenTheRightToRemoveObjectsIsLost() throws {
     for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     let clock = Atomic<Int>(0)
     storage.state.withLock { state in

@@ -95,7 +95,8 @@ private struct CrashedMerge {
     #expect(reader.remarks.isEmpty, "\(what): \(reader.remarks)")
   }
 
-  /// Expects the next backup to succeed and to merge: an hour later, the prune lease has expired.
+  /// Expects the next backup to succeed and to merge: an hour later, the right to remove objects
+  /// has expired.
   func expectMergedByTheNext(_ what: String) throws {
     let prune = try? Directory.open(path: directory.path("repo/leases/prune"))
     try prune?.setModified(Timestamp(seconds: Host.now().seconds - 3700), of: "alive")

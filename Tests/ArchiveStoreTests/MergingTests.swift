@@ -127,7 +127,7 @@ struct MergingTests {
     #expect(merged > 10, "merge calls failed without failing the backup")
   }
 
-  @Test func pruneLeaseOfAnotherIsRespected() throws {
+  @Test func noIndexIsMergedWhileAnotherProgramHoldsTheRight() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
@@ -152,9 +152,9 @@ struct MergingTests {
     try Self.expectAll(storage, count: 7)
   }
 
-  /// After an hour without a heartbeat, by the store's clock, another program can take the prune
-  /// lease; the previous holder notices the loss.
-  @Test func expiredPruneLeaseIsTaken() throws {
+  /// After an hour without a heartbeat, by the store's clock, another program can take the right
+  /// to remove objects; the previous holder notices the loss.
+  @Test func anExpiredRightIsTakenOver() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
@@ -175,9 +175,9 @@ struct MergingTests {
     #expect(try next.isHeld())
   }
 
-  /// If the holder ended before its first heartbeat, the prune lease expires an hour after its
-  /// discovery.
-  @Test func untouchedPruneLeaseExpiresAfterAnHour() throws {
+  /// If the holder ended before its first heartbeat, the right to remove objects expires an hour
+  /// after its discovery.
+  @Test func aRightWithoutHeartbeatsExpiresAfterAnHour() throws {
     let directory = TemporaryDirectory()
     let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     _ = try Repository.create(in: storage, program: "test")
@@ -194,9 +194,9 @@ struct MergingTests {
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
-  /// A program that requests the prune lease during its release gets it as soon as the directory is
-  /// renamed, and the rest of the old lease is removed.
-  @Test func pruneLeaseRequestedDuringItsRelease() throws {
+  /// A program that requests the right to remove objects during its release gets it as soon as the
+  /// directory is renamed, and the rest of the old lease is removed.
+  @Test func theRightIsRequestedDuringItsRelease() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -218,8 +218,8 @@ struct MergingTests {
   }
 
   /// The directory is renamed, but the releasing program gets an error, and another program takes
-  /// the prune lease: that program keeps it.
-  @Test func releaseKeepsThePruneLeaseOfAnother() throws {
+  /// the right to remove objects: that program keeps it.
+  @Test func aReleaseKeepsTheRightOfAnotherProgram() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -239,9 +239,9 @@ struct MergingTests {
     #expect(try next.isHeld())
   }
 
-  /// If the prune lease cannot be taken, the attempt leaves nothing behind, whether the failed call
-  /// is before or after the rename.
-  @Test(arguments: [1, 2, 3, 4, 5, 7]) func failedPruneLeaseIsReleased(call: Int) throws {
+  /// If the right to remove objects cannot be taken, the attempt leaves nothing behind, whether the
+  /// failed call is before or after the rename.
+  @Test(arguments: [1, 2, 3, 4, 5, 7]) func aFailedAttemptLeavesNoRight(call: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -252,7 +252,7 @@ struct MergingTests {
     #expect(try memory.list(RepositoryLayout.leases) == [lease.path.name])
   }
 
-  @Test func pruneLeaseThatCannotBeRenamedIsAnError() throws {
+  @Test func aRightThatCannotBeRenamedIsAnError() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -267,8 +267,8 @@ struct MergingTests {
     #expect(try memory.list(RepositoryLayout.leases) == [lease.path.name])
   }
 
-  /// If the prune lease is lost during the removal, nothing more is removed.
-  @Test func lostPruneLeaseStopsTheRemoval() throws {
+  /// If the right to remove objects is lost during the removal, nothing more is removed.
+  @Test func aLostRightStopsTheRemoval() throws {
     let memory = MemoryStorage()
     let storage = WatchedStorage(memory)
     let repository = try Repository.create(in: storage, program: "test")
