@@ -77,13 +77,13 @@ def drive(program, target, seconds):
 
 def coverage(text):
     """Returns the first and the last coverage that libFuzzer reported."""
-    told = [int(number) for number in re.findall(r"\bcov: (\d+)", text)]
-    return (told[0], told[-1]) if told else (0, 0)
+    reported = [int(number) for number in re.findall(r"\bcov: (\d+)", text)]
+    return (reported[0], reported[-1]) if reported else (0, 0)
 
 
 def executions(text):
-    told = re.findall(r"number_of_executed_units: *(\d+)", text)
-    return int(told[-1]) if told else 0
+    reported = re.findall(r"number_of_executed_units: *(\d+)", text)
+    return int(reported[-1]) if reported else 0
 
 
 def check_canary(program):

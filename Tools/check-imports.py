@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that imports follow the module order of docs/design.md, and that folders have an order.
+"""Checks that imports follow the module order of docs/design.md, and that directories have an order.
 
 usage: check-imports.py [PACKAGE]
 
 Each directory below Sources is a module, as are the Swift files in policies/ and in Tools/. A
 module that is missing in the table and an import that its row does not allow are errors, reported
-with file, line and the allowed imports; the exit status is then 1. The folders of a module must not
-refer to each other in a cycle: a folder refers to another if it names a type declared there.
+with file, line and the allowed imports; the exit status is then 1. The directories of a module must
+not refer to each other in a cycle: a directory refers to another if it names a type declared there.
 """
 
 import pathlib
@@ -110,13 +110,13 @@ def imports(text):
                 yield number, found.group(1)
 
 
-def module_folders(package):
+def module_directories(package):
     """Yields each module's name with its directory."""
     sources = package / "Sources"
     if sources.is_dir():
-        for folder in sorted(sources.iterdir()):
-            if folder.is_dir():
-                yield folder.name, folder
+        for directory in sorted(sources.iterdir()):
+            if directory.is_dir():
+                yield directory.name, directory
     for name, module in OUTSIDE.items():
         if any((package / name).rglob("*.swift")):
             yield module, package / name
@@ -130,61 +130,61 @@ TYPE = re.compile(
 
 
 def references(files, module):
-    """Returns for each folder of a module the folders whose types it names, with one example.
+    """Returns for each directory of a module the directories whose types it names, with one example.
 
-    Files outside any folder count as a folder named "".
+    Files outside any directory count as a directory named "".
     """
     texts, owners = {}, {}
     for file in files:
-        folder = file.relative_to(module).parts[0] if file.parent != module else ""
-        texts.setdefault(folder, []).append((file, without_comments(file.read_text(encoding="utf-8"))))
-    for folder, sources in texts.items():
+        directory = file.relative_to(module).parts[0] if file.parent != module else ""
+        texts.setdefault(directory, []).append((file, without_comments(file.read_text(encoding="utf-8"))))
+    for directory, sources in texts.items():
         for _, text in sources:
             for found in TYPE.finditer(text):
                 if "private" not in found["access"]:
-                    owners.setdefault(found["name"], set()).add(folder)
-    edges = {folder: {} for folder in texts}
-    for folder, sources in texts.items():
+                    owners.setdefault(found["name"], set()).add(directory)
+    edges = {directory: {} for directory in texts}
+    for directory, sources in texts.items():
         for file, text in sources:
             for word in set(re.findall(r"\b[A-Z]\w*", text)):
                 owner = owners.get(word, ())
-                if len(owner) == 1 and folder not in owner:
-                    edges[folder].setdefault(next(iter(owner)), (file, word))
+                if len(owner) == 1 and directory not in owner:
+                    edges[directory].setdefault(next(iter(owner)), (file, word))
     return edges
 
 
-def circles(edges):
-    """Yields each pair of folders that reach each other, with the example of the direct reference."""
+def cycles(edges):
+    """Yields each pair of directories that reach each other, with the example of the direct reference."""
     reached = {}
     for start in edges:
         seen, queue = set(), list(edges[start])
         while queue:
-            folder = queue.pop()
-            if folder not in seen:
-                seen.add(folder)
-                queue += edges[folder]
+            directory = queue.pop()
+            if directory not in seen:
+                seen.add(directory)
+                queue += edges[directory]
         reached[start] = seen
-    for folder in sorted(edges):
-        for other, (file, word) in sorted(edges[folder].items()):
-            if folder in reached[other]:
-                yield folder, other, file, word
+    for directory in sorted(edges):
+        for other, (file, word) in sorted(edges[directory].items()):
+            if directory in reached[other]:
+                yield directory, other, file, word
 
 
 def problems(package):
     """Yields each problem of a package as one line."""
-    for module, folder in module_folders(package):
-        files = sorted(folder.rglob("*.swift"))
+    for module, directory in module_directories(package):
+        files = sorted(directory.rglob("*.swift"))
         if module in OF_C:
             for file in files:
                 yield f"{file}:1: Swift in the C module {module}"
             continue
         if module not in ALLOWED:
             known = ", ".join(sorted(ALLOWED))
-            yield f"{folder}:1: the module {module} is not in the table of Tools/check-imports.py ({known})"
+            yield f"{directory}:1: the module {module} is not in the table of Tools/check-imports.py ({known})"
             continue
-        for source, target, file, word in circles(references(files, folder)):
+        for source, target, file, word in cycles(references(files, directory)):
             yield (
-                f"{file}:1: a cycle of folders in {module}: '{source or '.'}' refers to "
+                f"{file}:1: a cycle of directories in {module}: '{source or '.'}' refers to "
                 f"'{target or '.'}' ({word})"
             )
         allowed = ALLOWED[module] | EVERYWHERE | {module}
@@ -208,7 +208,7 @@ def main(arguments):
     for problem in found:
         print(problem, file=sys.stderr)
     if not found:
-        count = sum(1 for _ in module_folders(package))
+        count = sum(1 for _ in module_directories(package))
         print(f"check-imports: the imports of {count} modules follow the module order")
     return 1 if found else 0
 

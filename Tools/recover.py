@@ -1224,10 +1224,10 @@ def member_head(data, position):
     if len(head) < 512 or head[257:262] != b"ustar":
         raise Refused("no tar header at byte %d of the frame" % position)
     try:
-        size, told = int(head[124:135], 8), int(head[148:154], 8)
+        size, recorded = int(head[124:135], 8), int(head[148:154], 8)
     except ValueError:
         raise Refused("the tar header at byte %d has no size" % position) from None
-    if told != sum(head) - sum(head[148:156]) + 8 * 32:
+    if recorded != sum(head) - sum(head[148:156]) + 8 * 32:
         raise Refused("the tar header at byte %d has a wrong checksum" % position)
     return head[:100].rstrip(b"\0"), size
 
@@ -1393,10 +1393,10 @@ def read_index(repository, index_id):
         raise Refused("it has %d bytes, but its tables have %d" % (len(data), ends[-1]))
     table = Table(data[64:ends[1]], data[ends[1]:ends[2]], data[ends[5]:], counts)
     for kind, width in enumerate(bits):
-        told = array.array("I", bytes(data[ends[2 + kind]:ends[3 + kind]]))
+        stored = array.array("I", bytes(data[ends[2 + kind]:ends[3 + kind]]))
         if sys.byteorder == "big":
-            told.byteswap()
-        if told != table.fan_out(kind, width):
+            stored.byteswap()
+        if stored != table.fan_out(kind, width):
             raise Refused("its fan-out of kind %s does not match its entries" % KINDS[kind])
     return table
 
@@ -1473,9 +1473,9 @@ class Blobs:
 
     def locations(self, kind, digest, length=None):
         """Yields each recorded location of the blob with its table, except damaged ones."""
-        yield from self.places_in(self.tables, kind, digest, length)
+        yield from self.locations_in(self.tables, kind, digest, length)
         if self.rescues:
-            yield from self.places_in(self.rescue(), kind, digest, length)
+            yield from self.locations_in(self.rescue(), kind, digest, length)
 
     def rescue(self):
         """Adds the contents tables of unindexed packs, once. Returns the new tables."""
@@ -1489,7 +1489,7 @@ class Blobs:
         self.tables = self.tables + found
         return found
 
-    def places_in(self, tables, kind, digest, length):
+    def locations_in(self, tables, kind, digest, length):
         for table in tables:
             for location in table.find(kind, digest):
                 if (length is None or location.length == length) \
@@ -1518,9 +1518,9 @@ class Blobs:
             data = frame[location.offset:location.offset + location.length]
             if blake2b(data) == digest:
                 return data
-        raise trouble or self.lack(kind, digest, length)
+        raise trouble or self.reason_missing(kind, digest, length)
 
-    def lack(self, kind, digest, length=None):
+    def reason_missing(self, kind, digest, length=None):
         """Returns the reason why a blob has no location: it is not indexed, has another length or
         is damaged."""
         what = "blob %s of kind %s" % (digest.hex(), KINDS[kind])
@@ -2377,7 +2377,7 @@ class Restore:
                 self.entries += 1
                 barred = None if self.make_directory(directory) else directory
             elif event == MEET:
-                self.meet(directory, what)
+                self.restore_entry(directory, what)
             elif event == LOST:
                 self.lose(directory.path(), what)
             elif what is not None:
@@ -2438,7 +2438,7 @@ class Restore:
             self.fail(directory.path(), error)
             return False
 
-    def leave(self, directory, entry):
+    def finish_directory(self, directory, entry):
         """Sets a directory's metadata after the last change in it."""
         try:
             self.set_metadata(directory.path(), entry, self.descriptor(directory))
@@ -2447,7 +2447,7 @@ class Restore:
 
     # Names
 
-    def meet(self, directory, entry):
+    def restore_entry(self, directory, entry):
         self.entries += 1
         if entry.group is not None and self.joins_group(directory, entry):
             return
@@ -2527,7 +2527,7 @@ class Restore:
     def plan_piece(self, file, offset, length, digest):
         found = next(self.trees.blobs.locations(DATA, digest, length), None)
         if found is None:
-            raise self.trees.blobs.lack(DATA, digest, length)
+            raise self.trees.blobs.reason_missing(DATA, digest, length)
         self.jobs.append(Job(found[0], found[1], digest, offset, file))
         file.waiting += 1
 
@@ -2541,7 +2541,7 @@ class Restore:
         for link in self.links:
             self.link(*link)
         for directory, entry in self.left:
-            self.leave(directory, entry)
+            self.finish_directory(directory, entry)
         self.links, self.left, self.weight = [], [], 0
         if sys.stderr.isatty():
             print("\r%d entries, %s" % (self.entries, readable(self.bytes)), end="",
@@ -2769,7 +2769,7 @@ class Survey:
     def find(self, digest, length):
         blobs = self.trees.blobs
         if digest is not None and next(blobs.locations(DATA, digest, length), None) is None:
-            raise blobs.lack(DATA, digest, length)
+            raise blobs.reason_missing(DATA, digest, length)
 
     def report(self, snapshot, stack, name, trouble):
         path = b"/".join(filter(None, [state[1] for state in stack] + [name]))
@@ -2960,9 +2960,9 @@ def run_verify(repository, options, damage):
     if repository.id is None:
         damage("repository.json is missing")
     blobs = Blobs(repository, options.without_index, damage)
-    told = verify(repository, blobs, options, damage)
+    summary = verify(repository, blobs, options, damage)
     found = "%d problem%s found" % (damage.count, "" if damage.count == 1 else "s")
-    put("%s: %s" % (told, found if damage.count else "no damage found"))
+    put("%s: %s" % (summary, found if damage.count else "no damage found"))
 
 
 def chosen(repository, options, damage):
@@ -3018,7 +3018,7 @@ def run_restore(repository, options, damage):
         restore = begin_restore(trees, tree, target, damage)
         if tree is None:
             entry.name, entry.group = os.path.basename(target), None
-            restore.meet(WalkedDirectory(None, b""), entry)
+            restore.restore_entry(WalkedDirectory(None, b""), entry)
             restore.end()
         else:
             restore.run(tree, WalkedDirectory(None, b""), entry)

@@ -94,14 +94,14 @@ class CheckImports(Checks):
     def test_a_module_missing_in_the_table_is_refused(self):
         self.refused("Sources/Utils/A.swift", "", "the module Utils is not in the table")
 
-    def test_folders_in_a_cycle_are_refused(self):
+    def test_directories_in_a_cycle_are_refused(self):
         self.write("Sources/SystemIO/File/A.swift", "struct File { var lock: Lock? }\n")
         self.write("Sources/SystemIO/Lock/B.swift", "package struct Lock { let path: Path }\n")
         self.write("Sources/SystemIO/Path.swift", "/// Like a File.\nstruct Path {}\n")
         self.accepted()
         self.refused(
             "Sources/SystemIO/Path.swift", "struct Path { let file: File }\n",
-            "Sources/SystemIO/Path.swift:1: a cycle of folders in SystemIO: '.' refers to 'File' (File)",
+            "Sources/SystemIO/Path.swift:1: a cycle of directories in SystemIO: '.' refers to 'File' (File)",
             "'File' refers to 'Lock' (Lock)", "'Lock' refers to '.' (Path)")
 
     def test_a_cycle_of_types_of_any_access_is_refused(self):

@@ -7,7 +7,7 @@ enum LogSums {
     var bytes = bytes
     let magic = word(bytes, 0)
     if magic & ~1 == 0x377f_0682 { correctLog(&bytes, isBigEndian: magic & 1 == 1) }
-    if magic == 0xd9d5_05f9 { mendJournal(&bytes) }
+    if magic == 0xd9d5_05f9 { correctJournal(&bytes) }
     return bytes
   }
 
@@ -40,7 +40,7 @@ enum LogSums {
     }
   }
 
-  private static func mendJournal(_ bytes: inout [UInt8]) {
+  private static func correctJournal(_ bytes: inout [UInt8]) {
     let (sectorSize, pageSize) = (Int(word(bytes, 20)), Int(word(bytes, 24)))
     guard (32...65_536).contains(sectorSize), (512...65_536).contains(pageSize) else { return }
     var (at, left) = (sectorSize, word(bytes, 8))

@@ -22,9 +22,9 @@ enum StateSeeds {
     let bytes = try records.descriptor.read(count: Int(end), at: 0)
     let smallTable = ContainerTable.encode([row("folders/a", inner)])
     var small = Array(bytes.prefix(Int((top ?? .nowhere).offset)))
-    let smallPlace = RecordPointer(of: smallTable, at: UInt64(small.count))
+    let smallPointer = RecordPointer(of: smallTable, at: UInt64(small.count))
     small += smallTable
-    var seeds = [("state", put(smallPlace, into: small)), ("state", interrupted())]
+    var seeds = [("state", put(smallPointer, into: small)), ("state", interrupted())]
     for location in [inner, top, location] {
       guard let location, let record = records.read(location) else { continue }
       seeds.append(("state-record", record))

@@ -12,22 +12,22 @@ enum StateSums {
   /// container tables and of the batches.
   static func corrected(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
     var bytes = bytes
-    mendBatches(&bytes)
-    for location in KnownState.Head.locations { mendHead(&bytes, at: Int(location), key) }
+    correctBatches(&bytes)
+    for location in KnownState.Head.locations { correctHead(&bytes, at: Int(location), key) }
     return bytes
   }
 
-  private static func mendHead(_ bytes: inout [UInt8], at start: Int, _ key: StateKey) {
+  private static func correctHead(_ bytes: inout [UInt8], at start: Int, _ key: StateKey) {
     guard bytes.count >= start + KnownState.Head.size else { return }
     bytes.replaceSubrange(
       (start + keyAt)..<(start + keyAt + 64), with: key.repository.bytes + key.source.bytes)
-    mendPlace(&bytes, at: start + containersAt)
+    correctPointer(&bytes, at: start + containersAt)
     let head = start..<(start + KnownState.Head.size - 8)
     put(Blake2b.hash(Array(bytes[head])).leadingWord, at: head.upperBound, in: &bytes)
   }
 
   /// Corrects the checksum in a record pointer.
-  private static func mendPlace(_ bytes: inout [UInt8], at start: Int) {
+  private static func correctPointer(_ bytes: inout [UInt8], at start: Int) {
     let offset = LittleEndian.integer(bytes.span, at: start, as: UInt64.self)
     let length = LittleEndian.integer(bytes.span, at: start + 8, as: UInt32.self)
     guard offset <= UInt64(bytes.count), UInt64(length) <= UInt64(bytes.count) - offset else {
@@ -39,7 +39,7 @@ enum StateSums {
 
   /// Corrects the batches of an interrupted run's file. They follow the head, each with its length
   /// and its checksum.
-  private static func mendBatches(_ bytes: inout [UInt8]) {
+  private static func correctBatches(_ bytes: inout [UInt8]) {
     var location = KnownState.Head.size
     while location + 12 <= bytes.count {
       let length = Int(LittleEndian.integer(bytes.span, at: location, as: UInt32.self))
