@@ -46,7 +46,7 @@ struct CheckOutageTests {
       reads = number
       #expect(storage.failures == 1, "read \(number)")
       #expect(report.damaged == 0 && report.costs == 0, "read \(number): \(findings)")
-      #expect(report.unreadable == 1 && report.hasStoreFailed, "read \(number): \(findings)")
+      #expect(report.unreadable == 1 && report.hasOtherReasons, "read \(number): \(findings)")
       let found = findings.contains { finding in
         if case .unreadable(let object, "the test says so", _) = finding {
           object == "\(path)"
@@ -177,7 +177,7 @@ struct SnapshotOutageTests {
     let path = layout.snapshot(stored[0].id)
     storage.fail([path], from: 1)
     let found = try Checked(repository, .trees)
-    #expect(found.damaged.isEmpty && found.report.unreadable == 1 && found.report.hasStoreFailed)
+    #expect(found.damaged.isEmpty && found.report.unreadable == 1 && found.report.hasOtherReasons)
     storage.fail([path], from: 1, endsHost: true)
     #expect(storeError { try Checked(repository, .trees) }?.reason == "the test says so")
   }

@@ -102,7 +102,7 @@ struct ObjectStoreTests {
     } else {
       let checked = try Checked(repository, .trees)
       #expect(checked.damaged.isEmpty && checked.report.unreadable == 1)
-      #expect(checked.report.hasStoreFailed)
+      #expect(checked.report.hasOtherReasons)
     }
   }
 

@@ -320,4 +320,34 @@ struct KeyRotationTests {
     let next = try report("key rotate \(Self.key) --recovery-key last.key --json")
     #expect((next["added_recipients"] as? [Any])?.isEmpty == true, "\(next)")
   }
+
+  /// Data that only an older key opens is not damaged: the exit status and the words say so.
+  @Test func dataThatNeedsAnOlderKeyIsUnreadable() throws {
+    for path: ByteString in ["tree/same", "tree/directory/same"] {
+      try cli.directory.write("unchanged", at: path)
+    }
+    try backUp()
+    try keys.succeed("\(Self.rotate) --recipient \(cli.makeKey("bob.key"))")
+    try backUp()
+    try cli.directory.directory.removeTree("home")
+    _ = try Directory.make(path: cli.directory.path("home"))
+    let restore = "restore latest:folders/tree --json --to restored"
+    for line in [restore, "ls latest --recursive", "find same"] {
+      let outcome = try keys.run("\(line) --repo repo --identity bob.key")
+      #expect(outcome.code == 3, "\(line): \(outcome)")
+      #expect(outcome.errors.contains("the key lacks an older identity"), "\(line): \(outcome)")
+      #expect(!outcome.errors.contains("damaged: "), "\(line): \(outcome)")
+      if line == restore {
+        let report = try CommandLine.object(#require(outcome.output.split(separator: "\n").last))
+        #expect(report["needs_older_key"] as? Bool == true, "\(outcome)")
+      } else {
+        #expect(outcome.errors.contains("unreadable: folders/tree/directory"), "\(outcome)")
+      }
+    }
+    #expect(
+      try keys.succeed(
+        "restore latest:folders/tree --repo repo --passphrase-file old --to all --json"
+      )
+      .contains(#""needs_older_key":false"#))
+  }
 }
