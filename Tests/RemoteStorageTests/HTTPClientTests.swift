@@ -128,11 +128,11 @@ struct HTTPClientTests {
     var body: [UInt8] = []
     _ = try client.send(HTTPRequest(.get, url: url + "/a", limit: 9), into: &body)
     #expect(body.count == 9)
-    #expect(failure(client, HTTPRequest(.get, url: url + "/b"))?.kind == .tooLarge)
+    #expect(failure(client, HTTPRequest(.get, url: url + "/b"))?.kind == .unusable)
     let missing = try client.send(HTTPRequest(.get, url: url + "/c", limit: 1), into: &body)
     #expect(missing.status == 404)
     #expect(body.count == 64 << 10)
-    #expect(failure(client, HTTPRequest(.get, url: url + "/d"))?.kind == .tooLarge)
+    #expect(failure(client, HTTPRequest(.get, url: url + "/d"))?.kind == .unusable)
   }
 
   @Test func redirectsAreNotFollowed() throws {

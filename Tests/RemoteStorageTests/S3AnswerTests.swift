@@ -49,6 +49,13 @@ struct S3AnswerTests {
       "<ListBucketResult><EncodingType>url</EncodingType><CommonPrefixes><Prefix>%</Prefix>"
         + "</CommonPrefixes></ListBucketResult>", "not encoded"
     ),
+    (
+      "<ListBucketResult>"
+        + String(
+          repeating: "<Contents><Key>k</Key><Size>1</Size>"
+            + "<LastModified>2026-11-28T08:00:00Z</LastModified></Contents>", count: 2)
+        + "</ListBucketResult>", "lists 'k' twice"
+    ),
     ("<!DOCTYPE x [<!ENTITY a \"b\">]><ListBucketResult/>", "document type"),
   ]) func otherAnswersAreRefused(text: String, words: String) {
     let error = #expect(throws: S3Failure.Words.self) { try listing(text) }

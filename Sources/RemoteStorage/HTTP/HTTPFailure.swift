@@ -13,11 +13,11 @@ package struct HTTPFailure: Error, Sendable, Hashable, CustomStringConvertible {
     case dropped
     /// The other end is not the expected host, or does not use TLS.
     case insecure
-    /// The answer has more bytes than the request accepts.
+    /// The body of the answer has more bytes than the request accepts.
     case tooLarge
     /// The operation was asked to stop.
     case cancelled
-    /// The URL or the configuration cannot be used.
+    /// The URL or the configuration cannot be used, or the server sends answers without end.
     case unusable
     /// The body of the request could not be read.
     case source(SystemError)

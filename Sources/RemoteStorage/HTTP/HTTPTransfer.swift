@@ -136,7 +136,7 @@ extension HTTPTransfer {
     if status >= 300 {
       errorSize += bytes.count
       guard errorSize <= Self.discardLimit else {
-        fail(.tooLarge, "the answer with status \(status) has more than 1 MiB")
+        fail(.unusable, "the answer with status \(status) has more than 1 MiB")
         return bytes.count &+ 1
       }
       body.append(contentsOf: bytes.prefix(max(0, Self.errorLimit - body.count)))
@@ -168,7 +168,7 @@ extension HTTPTransfer {
     defer { noteMovement() }
     headerSize += bytes.count
     guard headerSize <= Self.headerLimit else {
-      fail(.tooLarge, "the headers of the answer have more than \(Self.headerLimit) bytes")
+      fail(.unusable, "the headers of the answer have more than \(Self.headerLimit) bytes")
       return bytes.count &+ 1
     }
     let line = String(decoding: bytes, as: UTF8.self)

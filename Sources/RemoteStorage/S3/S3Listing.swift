@@ -39,10 +39,15 @@ package struct S3Listing: Sendable, Hashable {
     }
     let isEncoded = root.text(of: "EncodingType") == "url"
     var objects: [Object] = []
+    var keys: Set<ByteString> = []
     var prefixes: [ByteString] = []
     for child in root.children {
       if child.name == "Contents" {
-        objects.append(try Self.object(child, isEncoded: isEncoded))
+        let object = try Self.object(child, isEncoded: isEncoded)
+        guard keys.insert(object.key).inserted else {
+          throw S3Failure.Words("lists '\(object.key)' twice")
+        }
+        objects.append(object)
       } else if child.name == "CommonPrefixes" {
         prefixes.append(try Self.name(child.text(of: "Prefix"), isEncoded: isEncoded))
       }
