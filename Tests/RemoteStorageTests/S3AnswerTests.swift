@@ -56,6 +56,11 @@ struct S3AnswerTests {
             + "<LastModified>2026-11-28T08:00:00Z</LastModified></Contents>", count: 2)
         + "</ListBucketResult>", "lists 'k' twice"
     ),
+    (
+      "<ListBucketResult>"
+        + String(repeating: "<CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes>", count: 2)
+        + "</ListBucketResult>", "lists 'p/' twice"
+    ),
     ("<!DOCTYPE x [<!ENTITY a \"b\">]><ListBucketResult/>", "document type"),
   ]) func otherAnswersAreRefused(text: String, words: String) {
     let error = #expect(throws: S3Failure.Words.self) { try listing(text) }

@@ -141,4 +141,14 @@ struct S3RangeListingTests {
     let found = try together(storage, ["pins", "snapshots"])
     #expect(found == ["snapshots/2", "pins/1", "snapshots/1"])
   }
+
+  @Test func aTooLargeListingIsNoDamage() throws {
+    let body = String(repeating: "x", count: 9 << 20)
+    let server = try StoreServer(
+      #"[{"query": "list-type", "status": 200, "times": 0, "body": "\#(body)"}]"#)
+    let storage = try testStorage(server.endpoint)
+    let found = failure { try storage.forEachObject(below: .root) { _, _ in } }
+    #expect(found?.code == .system)
+    #expect(found?.reason.contains("of more than 8 MiB") == true, "\(String(describing: found))")
+  }
 }

@@ -39,8 +39,8 @@ package struct S3Listing: Sendable, Hashable {
     }
     let isEncoded = root.text(of: "EncodingType") == "url"
     var objects: [Object] = []
-    var keys: Set<ByteString> = []
     var prefixes: [ByteString] = []
+    var (keys, directories): (Set<ByteString>, Set<ByteString>) = ([], [])
     for child in root.children {
       if child.name == "Contents" {
         let object = try Self.object(child, isEncoded: isEncoded)
@@ -49,7 +49,11 @@ package struct S3Listing: Sendable, Hashable {
         }
         objects.append(object)
       } else if child.name == "CommonPrefixes" {
-        prefixes.append(try Self.name(child.text(of: "Prefix"), isEncoded: isEncoded))
+        let prefix = try Self.name(child.text(of: "Prefix"), isEncoded: isEncoded)
+        guard directories.insert(prefix).inserted else {
+          throw S3Failure.Words("lists '\(prefix)' twice")
+        }
+        prefixes.append(prefix)
       }
     }
     let token = root.text(of: "NextContinuationToken") ?? ""

@@ -179,7 +179,12 @@ extension S3Storage {
     ]
     let request = S3Request(.get, query: query, limit: S3Listing.limits.bytes)
     var answer: [UInt8] = []
-    _ = try send(request, to: "list", path, into: &answer)
+    do { _ = try client.send(request, into: &answer) } catch {
+      // No object is too large.
+      throw error.isTooLarge
+        ? wrong("sends a page of a listing of more than 8 MiB", path)
+        : self.error(error, to: "list", path)
+    }
     let page: S3Listing
     do throws(S3Failure.Words) { page = try S3Listing(reading: answer) } catch {
       throw wrong(error.text, path)
