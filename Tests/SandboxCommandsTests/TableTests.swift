@@ -46,4 +46,14 @@ struct TableTests {
         "org.example.plain  \u{6587} B",
       ])
   }
+
+  /// The line about the elements that are not shown has a space after the word, too.
+  @Test(arguments: [("lost     ", "a"), ("uncertain", " a")])
+  func aListThatIsCutEndsWithTheNumberOfTheOthers(word: String, element: String) {
+    var excerpt = RunningExcerpt(all: false)
+    let lines = (0..<21).flatMap { _ in excerpt.add(element, after: word) }
+    #expect(lines == [String](repeating: word + element, count: 20))
+    let space = word.hasSuffix(" ") ? "" : " "
+    #expect(excerpt.remainder == [word + space + "1 more (--all lists them)"])
+  }
 }

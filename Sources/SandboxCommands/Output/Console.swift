@@ -109,10 +109,7 @@ final class Console {
     _ excerpt: ListExcerpt<Element>, after word: String = "", line: (Element) -> String
   ) throws {
     for element in excerpt.shown { try result(word + line(element)) }
-    if let remainder = excerpt.remainder(naming: listOption) {
-      let space = word.isEmpty || word.hasSuffix(" ") ? "" : " "
-      try result(word + space + remainder)
-    }
+    if let remainder = excerpt.remainder(naming: listOption) { try result(word + remainder) }
   }
 
   /// A message of a kind with the words before its subject.

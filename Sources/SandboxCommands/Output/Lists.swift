@@ -146,6 +146,8 @@ struct RunningExcerpt {
   /// The line about the elements of the last list that are not shown; none if all are.
   var remainder: [String] {
     let hidden = showsAll ? 0 : count - ListExcerpt<String>.limit
-    return ListExcerpt<String>.remainder(hidden).map { [word + $0] } ?? []
+    // The elements may begin with the space after the word.
+    let space = word.isEmpty || word.hasSuffix(" ") ? "" : " "
+    return ListExcerpt<String>.remainder(hidden).map { [word + space + $0] } ?? []
   }
 }
